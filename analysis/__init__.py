@@ -1,13 +1,14 @@
-"""From score files to curves, tables, figures and the report. Never loads a model.
+"""Turn score files into learning curves, tables, figures and a report. The analysis never loads a model.
 
-Everything starts from one long table: `accuracies("mine")` (study/), or others' numbers (sources/). Each statistic is
-a function from that table to a table (curves/), each figure and sentence a function of those:
+Everything starts from one long table, which study/ makes from run folders and sources/ makes from published numbers.
+Each statistic is a function from that table to another table (curves/):
 
     from analysis import accuracies, compare, fit_curves
     slopes = fit_curves(accuracies("mine"))
 
-figures/ and report/ show them. run.py is `python -m analysis`, whose page is made of sections/. items/ and reading/
-have benchmarks of other kinds. results/ has the committed tables of our studies, published/ the papers' own numbers.
+figures/ and report/ turn these tables into figures and sentences. run.py is `python -m analysis`, whose page consists
+of sections/. items/ and reading/ analyse other kinds of benchmarks. results/ contains the committed tables of our
+studies, and published/ contains the papers' own numbers.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""`python -m analysis`: learning curves, tables, figures and a report of a study's scores."""
+"""`python -m analysis`: make learning curves, tables, figures and a report from a study's scores."""
 
 from analysis.config import AnalysisConfig
 from pairscale.command.main import main

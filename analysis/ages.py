@@ -1,4 +1,4 @@
-"""The order in which models learn words, next to the ages at which children do (docs/guides/words_and_ages.md)."""
+"""Compare the order in which models learn words with the ages at which children do (docs/guides/words_and_ages.md)."""
 
 import re
 import warnings
@@ -15,47 +15,54 @@ from eval.scores.files import read_words
 from pairscale.errors import ConfigError, RunError
 
 Array = npt.NDArray[np.float64]
-LEAST_OCCURRENCES = 5  # of a word in the text: its surprisal is a mean over them
+LEAST_OCCURRENCES = 5  # a word's surprisal is a mean over at least so many occurrences in the text
 _WORDS = ("word", "Word", "item_definition", "definition")
 _AGES = {"Rating.Mean": 12, "AoA_Kup": 12, "age_years": 12, "age_months": 1, "aoa": 1, "age": 1}  # months per unit
-_LEAST_POINTS = 3  # ages or sizes, to which a sigmoid is fitted
+_LEAST_POINTS = 3  # ages or sizes that a sigmoid needs
 _EDGES = "\"'“”‘’.,;:!?()[]…–—-"
 
 
 def ages_of_acquisition(
     study: str, ages: str | Path, text: str | None = None, folder: str | Path = "runs", reports: str | Path = "reports"
 ) -> pd.DataFrame:
-    """Return the amount of training text at which each model has learned a word, and children's age for it.
+    """Return the amount of training text after which each model has learned a word, and the age at which children have.
 
-    A model has learned a word where its mean surprisal has fallen halfway from chance (uniform over the vocabulary, for
-    each of the word's tokens) to its value at the largest size, on a sigmoid over log2 of the training text. That is
-    the measure of Chang and Bergen (2022, section 3.2), with sizes of samples in place of steps of one training.
+    A model has learned a word when its mean surprisal has fallen halfway from chance (a uniform distribution over the
+    vocabulary for each of the word's tokens) to its value at the largest size. The curve of surprisal is a sigmoid over
+    log2 of the training text. Chang and Bergen (2022, section 3.2) use the same measure, with steps of one training
+    instead of sizes of samples.
 
     Args:
-        study: name of the study.
-        ages: a table of words and ages (`read_ages`).
-        text: a folder of surprisals in REPORTS/STUDY/surprisal; may be None if there is only one.
-        folder, reports: where studies and reports are (`paths.runs`, `paths.reports`).
+        study: The name of the study.
+        ages: A table of words and ages (`read_ages`).
+        text: The name of a folder of surprisals in REPORTS/STUDY/surprisal, or None if there is only one.
+        folder: The folder of all studies (`paths.runs`).
+        reports: The folder of all reports (`paths.reports`).
 
     Returns:
-        One row per curve and word that occurs five times and is known to every run: curve, word, age (months),
-        occurrences, sample_words (missing if the curve has fewer than three sizes), censored ("before" the smallest
-        size or "after" the largest one, whose sample_words is then given; else ""), smallest_surprisal and
-        largest_surprisal (bits at these sizes).
+        One row per curve and word that occurs at least five times and is known to every run, with the columns curve,
+        word, age (months), occurrences, sample_words (missing if the curve has fewer than three sizes), censored,
+        smallest_surprisal and largest_surprisal (bits at these sizes). `censored` is "before" if the word was learned
+        before the smallest size, and "after" if beyond the largest; `sample_words` is then that size.
 
-    Raises ConfigError without surprisals of one text, InputError for what is wrong in the table, and RunError for runs
-    that read different texts or whose vocabulary isn't known, and if no word is left.
+    Raises:
+        ConfigError: If there are no surprisals of the text, or if several texts have surprisals and none is chosen.
+        InputError: If the table of ages is wrong.
+        RunError: If runs read different texts, if the size of a vocabulary isn't known, or if no word is left.
     """
     known, place = read_ages(Path(ages)), Path(reports) / study / "surprisal"
     names = sorted({file.parent.name for file in place.glob("*/*.parquet")})
     if text not in names and (text is not None or len(names) != 1):
-        there = ", ".join(names) or "there are none yet (python -m eval.surprisal)"
-        raise ConfigError(f"text={text}: name a text that has surprisals in {place}: {there}.")
+        there = f"Choose from {', '.join(names)}" if names else "There are none yet: run python -m eval.surprisal"
+        raise ConfigError(f"text={text}: which surprisals in {place}? {there}.")
     rows = _word_surprisals(place / (text or names[0]), read_studies([study], folder))
     is_shared = rows.groupby("word")["run"].transform("size") == rows["run"].nunique()
     rows = rows.assign(age=rows["word"].map(known))[is_shared].dropna(subset="age")
     if rows.empty:
-        raise RunError(f"study={study}: no word of {ages} occurs {LEAST_OCCURRENCES} times and is known to every run.")
+        raise RunError(
+            f"study={study}: no word of {ages} occurs at least {LEAST_OCCURRENCES} times in the text and is known to "
+            "every run. Use a longer text."
+        )
     tables = []
     for _, of_curve in rows.groupby("curve", sort=False):
         means, chance = of_curve.pivot_table("surprisal", "x", "word"), of_curve.groupby("word")["chance"].mean()
@@ -71,8 +78,9 @@ def ages_of_acquisition(
 def halfway(x: Array, curves: Array, chance: Array) -> Array:
     """Return the (U,) x at which (S, U) curves have fallen halfway from chance (U,) to their last value.
 
-    The curves are sigmoids over ascending x (S,) that start at chance. Of a grid of slopes and middles, the one with
-    the least squares is taken, its asymptote in closed form. Infinity for a curve that doesn't fall.
+    The curves are sigmoids over ascending x (S,) that start at chance. The fit takes the slope and the midpoint with
+    the least squares from a grid, with the asymptote in closed form. The result is infinite for a curve that doesn't
+    fall.
     """
     span = float(x[-1] - x[0])
     middles = np.linspace(x[0] - span - 6, x[-1] + span / 2, 97)
@@ -88,14 +96,19 @@ def halfway(x: Array, curves: Array, chance: Array) -> Array:
 
 
 def read_ages(path: Path) -> pd.Series:
-    """Return the age in months at which children know each word, by word in small letters.
+    """Return the age in months at which children know each word, by lower-case word.
 
-    The table has words (a column of _WORDS) and one of these: age and proportion, one row per word and age; columns of
-    proportions named after ages in months, 16, 17, ...; or ages (a column of _AGES). With proportions, a word's age is
-    the one at which half of the children know it (`half_age`). Entries without an age or of several words are left out;
-    a word that occurs several times, such as "fish (animal)" and "fish (food)", has the mean of its ages.
+    The table needs a column of words (one of _WORDS) and ages in one of three forms:
 
-    Raises ConfigError for another format, InputError for what is wrong in the table.
+    - columns `age` and `proportion`, with one row per word and age
+    - columns of proportions named after ages in months: 16, 17, ...
+    - a column of ages (one of _AGES)
+
+    If there are proportions, a word's age is the one at which half of the children know it (`half_age`). Entries
+    without an age, or with several words, are left out. A word with several entries, such as "fish (animal)" and "fish
+    (food)", gets the mean of their ages.
+
+    Raises ConfigError for another file format, and InputError if the table is wrong.
     """
     cells = read_rows(path, "ages")
     words = texts(column(cells, *_WORDS)).str.replace(r"\s*\([^)]*\)$", "", regex=True).str.lower()
@@ -112,23 +125,23 @@ def read_ages(path: Path) -> pd.Series:
 
 
 def half_age(ages: Array, shares: Array) -> float:
-    """Return the age at which a logistic regression of shares on ages is one half; NaN outside of the ages."""
+    """Return the age at which a logistic regression of shares on ages is one half, or NaN if outside the ages."""
     if len(np.unique(ages)) < _LEAST_POINTS:
         return np.nan
     centre = ages.mean()
-    clipped = np.clip(shares, 0.005, 0.995)  # all or none of the children: their logit isn't known
+    clipped = np.clip(shares, 0.005, 0.995)  # the logit of 0 or 1 is infinite
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # shares that a step fits perfectly: the age is known all the same
+        warnings.simplefilter("ignore")  # if a step fits the shares perfectly, the age is known anyway
         constant, slope = sm.GLM(clipped, sm.add_constant(ages - centre), sm.families.Binomial()).fit().params
     at = centre - constant / slope if slope > 0 else np.nan
     return float(at) if ages.min() <= at <= ages.max() else np.nan
 
 
 def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
-    """Return a row for each run on a curve and word that is known and frequent enough.
+    """Return a row for each run on a curve and each word that is known and frequent enough.
 
-    The columns are word (in small letters, without punctuation), surprisal (mean) and chance (bits), occurrences, run,
-    curve and x (log2 of the size). Raises RunError as `ages_of_acquisition`.
+    The columns are word (lower case, without punctuation), mean surprisal and chance (bits), occurrences, run, curve
+    and x (log2 of the size). Raises RunError as `ages_of_acquisition` does.
     """
     runs = found.runs[found.runs["sample_words"].notna() & found.runs["baseline"].eq("")]
     x = runs["sample_words"].astype(float).map(np.log2).groupby([runs["curve"], runs["size"]]).transform("mean")
@@ -143,9 +156,10 @@ def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
             table = by_word[["surprisal", "tokens"]].mean().assign(occurrences=by_word.size(), run=run, curve=curve)
             table = table[by_word["unk"].max().eq(0) & table["occurrences"].ge(LEAST_OCCURRENCES)].reset_index()
             vocabulary = manifest.get("vocabulary")
-            if vocabulary is None:  # of checkpoints from elsewhere
-                raise RunError(f"{run}: its manifest doesn't say how large the vocabulary is, which gives chance.")
+            if vocabulary is None:  # as for checkpoints from elsewhere
+                raise RunError(f"{run}: the manifest lacks the size of the vocabulary, which is needed for chance.")
             tables.append(table.assign(x=at, chance=table["tokens"] * np.log2(vocabulary)))
     if len(digests) != 1:
-        raise RunError(f"{folder}: no run on a curve of {found} has surprisals here, or they read different texts.")
+        problem = "the surprisals are of different texts" if digests else f"no run of {found} has surprisals here"
+        raise RunError(f"{folder}: {problem}. Run python -m eval.surprisal again.")
     return pd.concat(tables, ignore_index=True)

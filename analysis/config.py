@@ -1,4 +1,4 @@
-"""Configuration of the analysis and what the commands of this room read."""
+"""The configuration of the analysis commands."""
 
 import math
 import re
@@ -28,25 +28,25 @@ COUNT, LEAVE_OUT = ("count", "leave_out")
 class FigureConfig:
     """The size of figures in files. Lengths are numbers with in, cm, mm or pt, such as 3.3in or 84mm.
 
-    Journals state the widths of their columns: 3.3in in two columns (Computational Linguistics, ACL), 6.3in across
-    both; 84mm and 174mm (Springer).
+    Columns are 3.3in wide, or 6.3in across both, in Computational Linguistics and ACL papers. In Springer journals they
+    are 84mm, or 174mm across both.
     """
 
-    width: str = "6.9in"  # of the whole figure; panels that don't fit go below
-    height: str | None = None  # of each panel; null: chosen by its width
-    font_size: str = "8pt"  # of names and numbers; everything else is in proportion
+    width: str = "6.9in"  # width of the whole figure; panels that don't fit start a new row
+    height: str | None = None  # height of each panel; null: depends on its width
+    font_size: str = "8pt"  # font size of names and numbers; everything else scales with it
 
     def __post_init__(self) -> None:
         for name, (least, most) in _BOUNDS.items():
             value = getattr(self, name)
             if value is not None and not least <= self.pixels(name) / _PIXELS["in"] <= most:
                 raise ConfigError(
-                    f"analysis.figure.{name}={value[:80]}: must be a number with in, cm, mm or pt, such as 84mm, from "
-                    f"{least}in to {most}in."
+                    f"analysis.figure.{name}={value[:80]}: must be a length from {least}in to {most}in. Give a number "
+                    "with in, cm, mm or pt, such as 84mm."
                 )
 
     def pixels(self, name: str) -> float:
-        """Return a length in pixels of 1/96 inch; NaN if it isn't one."""
+        """Return a length in pixels of 1/96 inch, or NaN if it isn't a length."""
         parts = re.fullmatch(rf"(\d+\.?\d*|\.\d+) ?({'|'.join(_PIXELS)})", getattr(self, name))
         return float(parts[1]) * _PIXELS[parts[2]] if parts else math.nan
 
@@ -57,14 +57,14 @@ class ReportConfig:
 
     method: str  # the judgment method whose scores make the curves
     confidence: Annotated[float, Meta(gt=0, lt=1)]  # level of the intervals
-    sections: Texts = None  # null: the default ones; all; or a list of further sections
-    margin: AboveZero | None = None  # slopes whose difference surely lies within it are called equivalent
+    sections: Texts = None  # null: the default sections; all; or a list of further sections
+    margin: AboveZero | None = None  # slopes are equivalent if the interval of their difference is within it
     new_items: bool = False  # add intervals for new pairs of the same paradigms
-    # Pairs that are known to be faulty: counted, as published, or left out.
+    # Count pairs with known faults, as published, or leave them out.
     faulty_pairs: Literal["count", "leave_out"] = "count"
     labels: dict[str, str] = field(default_factory=dict)  # names of curves in tables and figures
     colours: dict[str, str] = field(default_factory=dict)  # colours of curves, such as "#0050d4"
-    order: list[str] = field(default_factory=list)  # curves that come first
+    order: list[str] = field(default_factory=list)  # curves to show first
     figure: FigureConfig = field(default_factory=FigureConfig)
 
     def __post_init__(self) -> None:
@@ -75,19 +75,19 @@ class ReportConfig:
                 ImageColor.getrgb(colour)
             except ValueError:
                 raise ConfigError(
-                    f"analysis.colours.{curve}={colour}: give a colour as in CSS, such as black or rgb(0,80,212)."
+                    f"analysis.colours.{curve}={colour}: not a colour. Give one as in CSS: black or rgb(0,80,212)."
                 ) from None
 
 
 @dataclass(kw_only=True)
 class ResultsCommand(RootConfig):
-    """A command that reads the results of a study, or others' numbers."""
+    """A command that reads the results of a study, or published numbers from elsewhere."""
 
     benchmark: BenchmarkConfig
     ties: Ties
     analysis: ReportConfig
-    source: str  # where the study is read from
-    path: Texts = None  # others' numbers: a file, a folder, or a list of them
+    source: str  # files (run folders), or the format of numbers from elsewhere
+    path: Texts = None  # numbers from elsewhere: a file, a folder, or a list of these
     columns: OutcomeColumns = field(default_factory=OutcomeColumns)
     results: ResultsConfig = field(default_factory=ResultsConfig)
 
@@ -96,33 +96,33 @@ class ResultsCommand(RootConfig):
         for typed in current().overrides:
             if (key := key_of(typed)).startswith("benchmark.") and key != "benchmark.name":
                 raise ConfigError(
-                    f"{typed}: scores are read as they are, so leave it out. Choose scores by benchmark=NAME or "
-                    "benchmark.name=NAME."
+                    f"{typed}: this only has an effect when a model is scored. Leave it out, and choose scores with "
+                    "benchmark=NAME or benchmark.name=NAME."
                 )
 
     @property
     def chosen_benchmark(self) -> str | None:
-        """The name of the benchmark that the command line names; None if it names none."""
+        """The name of the benchmark on the command line, or None if there is none."""
         line = current()
         return self.benchmark.name if line["benchmark"] or line["benchmark.name"] else None
 
 
 @dataclass(kw_only=True)
 class AnalysisConfig(ResultsCommand):
-    """What `python -m analysis` reads."""
+    """The configuration of `python -m analysis`."""
 
-    format: Literal["html", "md"]  # of the report
-    published: bool  # the papers' own results instead of a study's
+    format: Literal["html", "md"]  # format of the report
+    published: bool  # check the papers' own results instead of analysing a study
     logger: LoggerConfig
     questionnaire: QuestionnaireConfig
-    people: Texts = None  # a path, or a list of them: answers to questionnaires
+    people: Texts = None  # answers to questionnaires: a file, a folder, or a list of these
 
 
 @dataclass(kw_only=True)
 class FigureCommand(ResultsCommand):
-    """What `python -m analysis.figure` reads."""
+    """The configuration of `python -m analysis.figure`."""
 
-    output: str | None = None  # a file
+    output: str | None = None  # file to write
     phenomena: Texts = None
     paradigms: Texts = None
     curves: Texts = None
@@ -130,44 +130,45 @@ class FigureCommand(ResultsCommand):
 
 @dataclass(kw_only=True)
 class TableCommand(ResultsCommand):
-    """What `python -m analysis.table` reads."""
+    """The configuration of `python -m analysis.table`."""
 
-    output: str | None = None  # a file
+    output: str | None = None  # file to write
     what: Literal["accuracies", "pairs", "runs"]
 
 
 @dataclass(kw_only=True)
 class StatusConfig(RootConfig):
-    """What `python -m analysis.status` reads."""
+    """The configuration of `python -m analysis.status`."""
 
-    remove: Texts = None  # runs to remove, by name, pattern or key, or failed, missing or study
+    remove: Texts = None  # runs to remove: a name, pattern, key or state, or study for all
     yes: bool = False  # remove without asking
 
 
 @dataclass(kw_only=True)
 class ReadingCommand(RootConfig):
-    """What `python -m analysis.reading` reads."""
+    """The configuration of `python -m analysis.reading`."""
 
     format: Literal["html", "md"]
     analysis: ReportConfig
-    times: str | None = None  # a file: words, and how long they were read
+    times: str | None = None  # file with words and reading times
     reading: ReadingConfig = field(default_factory=ReadingConfig)
 
 
 @dataclass(kw_only=True)
 class PlanCommand(EvalConfig):
-    """What `python -m analysis.plan` reads: the values of the experiment's runs, and its own."""
+    """The configuration of `python -m analysis.plan`: that of the experiment's runs, and its own."""
 
     analysis: ReportConfig
-    effect: float | None = None  # to be found
-    power: Annotated[float, Meta(gt=0, lt=1)]  # share of studies that are to find it
+    effect: float | None = None  # effect that the study should find
+    power: Annotated[float, Meta(gt=0, lt=1)]  # share of studies that should find it
     goal: Literal["slope", "difference", "ablation"]
-    pilot: str | None = None  # a study whose runs show how runs differ
-    spread: float | None = None  # without a pilot: deviation between runs
+    pilot: str | None = None  # study from which to estimate how much runs differ
+    spread: float | None = None  # standard deviation between runs, if there is no pilot
     rate: Rate = None  # words/s of training, or one for each model
     plan: PlanConfig = field(default_factory=PlanConfig)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.benchmarks:
-            raise ConfigError(f"benchmark=[{','.join(self.benchmarks)}]: a plan is for one; give benchmark=NAME")
+            listed = ",".join(self.benchmarks)
+            raise ConfigError(f"benchmark=[{listed}]: a plan is for one benchmark. Give benchmark=NAME.")

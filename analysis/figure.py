@@ -2,7 +2,7 @@
 
     python -m analysis.figure study=mine phenomena=[binding,island_effects] output=figure.pdf
 
-It takes seconds, since it reads the long table and needs no report.
+This takes seconds, because it doesn't make a report.
 """
 
 from pathlib import Path
@@ -15,12 +15,12 @@ COLUMNS = 4  # panels in a row, at most
 
 
 def run(config: FigureCommand) -> None:
-    """Draw the overall curves, or those of the chosen phenomena or paradigms, into `config.output`.
+    """Draw the overall curves, or the curves of the chosen phenomena or paradigms, and write them to `config.output`.
 
-    A study with several benchmarks gives a figure for each, with the benchmark at the end of its name.
+    If the study has several benchmarks, each gets a figure, with the benchmark at the end of the file's name.
 
     Raises:
-        ConfigError: without a study or an output, and for a curve, phenomenon or paradigm that isn't there.
+        ConfigError: If there is no study or output, or if a curve, phenomenon or paradigm is unknown.
     """
     from analysis.figures.files import write_figure
     from analysis.report.labels import check_names
@@ -29,7 +29,7 @@ def run(config: FigureCommand) -> None:
 
     path = Path(config.output or "")
     if path.suffix not in (".svg", ".pdf", ".png"):
-        raise ConfigError(f"output={config.output or ''}: give output=FILE, a name that ends in .svg, .pdf or .png.")
+        raise ConfigError(f"output={config.output or ''}: give output=FILE. The name must end in .svg, .pdf or .png.")
     benchmarks = read_benchmarks(config, read_study(config))
     for results in benchmarks:
         results.show_curves(config.curves)
@@ -38,7 +38,7 @@ def run(config: FigureCommand) -> None:
             chosen = getattr(config, key)
             there = sorted(results.units.loc[results.units["level"] == level, "name"].unique())
             names = there if chosen == "all" else [chosen] if isinstance(chosen, str) else list(chosen or ())
-            where = f" in {results.label} (benchmark=NAME chooses one of several)" if len(benchmarks) > 1 else ""
+            where = f" in {results.label} (choose a benchmark with benchmark=NAME)" if len(benchmarks) > 1 else ""
             check_names(key, names, there, level, where)
             units += [(level, name) for name in names]
         alone = len(units) <= 1

@@ -1,6 +1,6 @@
-"""How numbers and names are written in tables, figures and sentences.
+"""Format numbers and names for tables, figures and sentences.
 
-Tables and plots have proportions (.614); sentences have percentages and points (61% correct, 7 points).
+Tables and plots show proportions (.614). Sentences have percentages and points (61% correct, 7 points).
 """
 
 import math
@@ -13,7 +13,7 @@ import pandas as pd
 
 from pairscale.sizes import plural as plural
 
-DASH = "–"  # a number that isn't known
+DASH = "–"  # stands for an unknown number
 MOST_DIGITS = 4  # decimal places of a slope or a difference
 _HYPHENATED = "determiner noun|subject verb|filler gap|left branch|matrix question|verb complement"
 
@@ -24,7 +24,7 @@ def rows_of(table: pd.DataFrame) -> Iterator[Any]:
 
 
 def title(name: str) -> str:
-    """Return a phenomenon's or paradigm's name as people read it: "npi_licensing" -> "NPI licensing"."""
+    """Return the readable name of a phenomenon or paradigm: "npi_licensing" becomes "NPI licensing"."""
     words = name.replace("_", " ").replace("control raising", "control/raising")
     words = re.sub(_HYPHENATED, lambda match: match[0].replace(" ", "-"), words)
     words = re.sub(r"\b(npi|np)\b", lambda match: match[0].upper(), words)
@@ -38,7 +38,7 @@ def in_text(name: str) -> str:
 
 
 def joined(words: Sequence[str]) -> str:
-    """Join words: a, b and c."""
+    """Join words as in "a, b and c"."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
@@ -48,7 +48,7 @@ def with_minus_signs(text: str) -> str:
 
 
 def accuracy_text(value: float, digits: int = 3, sign: str = "") -> str:
-    """Format a proportion as papers do: .713; 1.000 keeps its 1. `sign`: "+" for differences."""
+    """Format a proportion as papers do, .713 or 1.000. Use the sign "+" for differences."""
     if pd.isna(value):
         return DASH
     text = f"{value:{sign}.{digits}f}"
@@ -74,7 +74,7 @@ def factor_text(value: float, digits: int = 3) -> str:
 
 
 def p_text(value: float) -> str:
-    """Format a p value: .034; values below .001 as "<.001"."""
+    """Format a p value as .034, or as <.001 below .001."""
     return "<.001" if value < 0.001 else accuracy_text(value)
 
 
@@ -89,19 +89,19 @@ def level_text(confidence: float) -> str:
 
 
 def count(value: float) -> str:
-    """Format a count, or a mean of counts: 1,234, 12.5; an empty text for a missing one."""
+    """Format a count or a mean of counts, such as 1,234 or 12.5. A missing one becomes an empty text."""
     return "" if pd.isna(value) else f"{value:,.1f}".removesuffix(".0")
 
 
 def points(value: float, low: float = math.nan, high: float = math.nan) -> str:
-    """Format a difference of proportions as percentage points, with the digits that its interval supports: 7.4."""
+    """Format a difference of proportions as percentage points, such as 7.4, with the digits its interval supports."""
     digits = 1 if math.isnan(low) else max(0, supported_digits(low, high) - 2)
     text = f"{100 * value:.{digits}f}"
     return text if float(text) else text.removeprefix("-")
 
 
 def change_in_text(value: float, low: float, high: float, confidence: float) -> tuple[str, str]:
-    """Return a change without its sign, "7.4 points", and its interval in a sentence; "" if that isn't known."""
+    """Return a change without its sign, such as "7.4 points", and its interval as text ("" if it isn't known)."""
     if value < 0:
         value, low, high = -value, -high, -low
     limits = f"{points(low, low, high)} to {points(high, low, high)}"
@@ -111,11 +111,11 @@ def change_in_text(value: float, low: float, high: float, confidence: float) -> 
 
 
 def supported_digits(low: float, high: float) -> int:
-    """Return the decimal places, 2 to MOST_DIGITS, that an interval supports: [+.0082, +.0187] is [+.008, +.019].
+    """Return the decimal places, 2 to MOST_DIGITS, that an interval supports: [+.0082, +.0187] becomes [+.008, +.019].
 
-    This is the first digit of its half width, and the second if the two are below 35.5 (as the Particle Data Group
-    rounds errors: Review of Particle Physics, introduction, section 5.3). There are more if a limit would be rounded
-    to 0, and 3 if the limits aren't known.
+    Digits end at the first digit of the interval's half width, or at the second if the first two digits are below 35.5.
+    This is how the Particle Data Group rounds errors (Review of Particle Physics, introduction, section 5.3). There are
+    more digits if an end would be rounded to 0, and 3 if the ends aren't known.
     """
     half = (high - low) / 2
     if not half > 0 or math.isinf(half):

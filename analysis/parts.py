@@ -1,10 +1,11 @@
-"""The part of a report about a benchmark of minimal pairs; those of benchmarks of items: analysis/items."""
+"""The part of a report about a benchmark of minimal pairs. analysis/items makes the parts about other benchmarks."""
 
 from analysis.formats import level_text
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.findings import (
     comparison_findings,
     curve_findings,
+    extreme_findings,
     missing_runs,
     notes_of_runs,
     notes_of_scores,
@@ -16,7 +17,7 @@ from analysis.sections.curves import extent, overall
 
 
 def part_of(results: BenchmarkResults) -> Part:
-    """Return the first screen of a benchmark: its findings, notes and figure."""
+    """Return a benchmark's part of the report with its first screen: findings, notes and figure, no sections yet."""
     confidence, tables = results.options.confidence, {"accuracies": results.every_method}
     part = Part(results.label, results.name, "", findings=model_findings(results), notes=results.notes, tables=tables)
     if results.accuracies.empty:
@@ -28,18 +29,18 @@ def part_of(results: BenchmarkResults) -> Part:
     comparisons = [] if ablations else comparison_findings(results.differences, results.slopes, confidence)
     curves = curve_findings(results.slopes, confidence, pairs)
     part.lead, part.first, part.methods = extent(results), overall(results), methods_text(results)
-    part.findings = [*ablations, *curves, *comparisons, *part.findings]
+    part.findings = [*ablations, *curves, *comparisons, *extreme_findings(results.slopes), *part.findings]
     part.notes = [
         *missing_runs(results.problems),
         *notes_of_scores(results.accuracies, results.ties),
-        *results.notes,
         *notes_of_runs(results.runs[results.runs["curve"].isin(results.curves)]),
+        *results.notes,
     ]
     return part
 
 
 def methods_text(results: BenchmarkResults) -> list[str]:
-    """Return a paragraph on scores and one on statistics, for the methods section of a paper."""
+    """Return two paragraphs for the methods section of a paper, on scores and on statistics."""
     return [
         f"A pair counts as correct if the grammatical sentence has the higher score (method {results.method}); a tie "
         f"counts as {results.ties}. The accuracy of a phenomenon is the mean over its paradigms, and overall "
@@ -47,7 +48,7 @@ def methods_text(results: BenchmarkResults) -> list[str]:
         "Slopes are least-squares fits of accuracy on log2 of the amount of training text, one point per run. Their "
         f"{level_text(results.options.confidence)} confidence intervals use heteroskedasticity-consistent standard "
         "errors (HC3; MacKinnon and White 1985) with Student's t and R - 2 degrees of freedom for R runs. They are "
-        "about new samples of this corpus and new initialisations, on these pairs. Slopes of two curves are compared "
+        "for new samples of this corpus and new initialisations, on these pairs. Slopes of two curves are compared "
         "on their paired differences if their runs were trained on the same samples, otherwise with Welch's degrees "
         "of freedom. The lack-of-fit test is the pure-error F test.",
     ]

@@ -33,11 +33,11 @@ from train.trackers.tracker import Job, tracked
 
 
 def analyse(config: AnalysisConfig) -> None:
-    """Analyse a study on all benchmarks that it was scored on, or on the one that the command line names.
+    """Analyse a study on all benchmarks that it was scored on, or on the benchmark that the command line names.
 
     Raises:
-        ConfigError: for a section, curve or value that doesn't exist.
-        RunError: for a study without finished runs or scores.
+        ConfigError: If a section, curve or value doesn't exist.
+        RunError: If the study has no finished runs or no scores.
     """
     sections = chosen(config.analysis.sections)
     console, quiet = Console(), Console(stderr=True, highlight=False)
@@ -53,8 +53,8 @@ def analyse(config: AnalysisConfig) -> None:
         with quiet.status(f"{results.name}: making tables and figures"):
             part.exhibits = list(exhibits(results, sections))
         if results.people:
-            shown = people_exhibit(results.people, config.questionnaire.threshold, config.analysis.confidence)
-            part.exhibits.append(shown)
+            people_part = people_exhibit(results.people, config.questionnaire.threshold, config.analysis.confidence)
+            part.exhibits.append(people_part)
         parts.append(part)
     name, commands = config.study or str(benchmarks[0].runs["study"].iloc[0]), []
     folder = Path(config.paths.reports) / (name if studies else f"{name}+{config.source}")
@@ -65,7 +65,7 @@ def analyse(config: AnalysisConfig) -> None:
         parts += others
         commands = study_commands(config.paths.runs, name)
     if not parts:
-        raise RunError(f"study={name}: no run has scores. Score its runs: python -m eval study={name}")
+        raise RunError(f"study={name}: no run has scores. Score the runs: python -m eval study={name}")
     words = [word.lstrip("+") for word in current().overrides]
     commands.append(shlex.join(["python", "-m", "analysis", *words]))
     path = write_report(folder, name, parts, commands, config.analysis.figure, config.format)
@@ -74,28 +74,28 @@ def analyse(config: AnalysisConfig) -> None:
 
 
 def read_study(config: ResultsCommand) -> Studies | None:
-    """Read the run folders of the study; None if `source` names numbers of others."""
+    """Read the run folders of the study. Return None if `source` names numbers from elsewhere."""
     return read_studies([config.study or ""], config.paths.runs) if config.source == FILES else None
 
 
 def read_benchmarks(config: ResultsCommand, studies: Studies | None) -> list[BenchmarkResults]:
-    """Divide the long table of a study, or of others' numbers, by benchmark, and add what people answered.
+    """Read the long table of a study, or numbers from elsewhere, and divide it by benchmark, with people's answers.
 
     Raises:
-        ConfigError: for labels, colours or an order of curves that aren't there.
-        InputError: for others' numbers that can't be used, and for answers on other pairs.
+        ConfigError: If labels, colours or the order name an unknown curve.
+        InputError: If numbers from elsewhere can't be used, or if people's answers are about other pairs.
     """
     options, benchmark, people = config.analysis, config.chosen_benchmark, {}
     if studies is None:
         source = read_source(config.source, config.path, config.columns, config.results, config.study)
         table, of_runs, left_out = source.accuracies, source.runs, pd.DataFrame(columns=list(PROBLEM_COLUMNS))
         if table["method"].nunique() == 1:
-            options = replace(options, method=table["method"].iloc[0])  # others' numbers have a method of their own
+            options = replace(options, method=table["method"].iloc[0])  # numbers from elsewhere have their own method
     elif is_of_pairs(benchmark) if benchmark else len(studies.files):
         table = accuracies(studies, benchmark=benchmark, ties=config.ties, faulty_pairs=options.faulty_pairs)
         of_runs, left_out = studies.runs, problems(studies)
     else:
-        return []  # diagnostics, suites or ratings alone
+        return []  # there are only diagnostics, suites or ratings
     if isinstance(config, AnalysisConfig) and config.people:
         people = read_people(listed(config.people), table, config.questionnaire, options.confidence, config.paths.runs)
     found = []
@@ -110,7 +110,7 @@ def read_benchmarks(config: ResultsCommand, studies: Studies | None) -> list[Ben
 
 
 def print_part(console: Console, quiet: Console, part: Part) -> None:
-    """Print the texts of the first screen."""
+    """Print the lead, the findings and the notes of the first screen."""
     for note in part.notes:
         print_text(quiet, note, "note", "yellow")
     print_text(console, f"{part.name}: {part.lead}", style="bold")
@@ -119,7 +119,7 @@ def print_part(console: Console, quiet: Console, part: Part) -> None:
 
 
 def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> None:
-    """Print slopes of phenomena with their intervals, the steepest first; nothing if there are none."""
+    """Print the slopes of phenomena with their intervals, the steepest first."""
     slopes = slopes[slopes["level"] != "paradigm"].dropna(subset="slope")
     if slopes.empty:
         return
@@ -129,18 +129,18 @@ def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> N
     }  # fmt: skip
     order = slopes.assign(is_part=slopes["level"] != "overall")
     rows = order.sort_values(["is_part", "slope"], ascending=[True, False], kind="stable", ignore_index=True)
-    shown, cells = rows[list(columns)].rename(columns=columns), {"lack of fit": p_text}
-    texts = Exhibit("slopes", "Slopes", "", shown, cells, confidence).texts
+    table, cells = rows[list(columns)].rename(columns=columns), {"lack of fit": p_text}
+    texts = Exhibit("slopes", "Slopes", "", table, cells, confidence).texts
     body: list[list[str]] = []
     for curve in slopes["curve"].unique():
         body.append([str(curve), *[""] * (len(texts.columns) - 1)])
         body += [[f" {name}", *others] for name, *others in texts[rows["curve"] == curve].to_numpy()]
     print_table(console, filled_table(list(map(str, texts)), body, ["phenomenon"]), ("lack of fit",))
-    print_text(console, "slope: accuracy per doubling of the training text; lack of fit: p value")
+    print_text(console, "The slope is the accuracy gained per doubling of the training text. Lack of fit is a p value.")
 
 
 def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[BenchmarkResults]) -> None:
-    """Send the figure of the overall curves and the slopes to the tracker that `logger` names, if any."""
+    """Send the figure of the overall curves and the slopes to the experiment tracker (`logger`), if there is one."""
     values = {"method": config.analysis.method, "ties": config.ties, "source": config.source}
     values |= {"study": name, **here()}
     with tracked(config.logger, Job("analysis", name, name, folder, values)) as tracker:

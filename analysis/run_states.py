@@ -1,4 +1,7 @@
-"""The state of each run of a study, from its lock, manifest, progress and score files. Loads no model and no pandas."""
+"""Read the state of each run of a study from its lock, manifest, progress and score files.
+
+No model is loaded, and no pandas, so that `python -m analysis.status` answers at once.
+"""
 
 import os
 from collections.abc import Mapping, Set
@@ -17,39 +20,39 @@ from train.sweeps import RequestedRun
 
 State = Literal["scored", "trained", "scoring failed", "running", "stopped", "failed", "damaged", "missing"]
 MARKS: dict[State, str] = dict(zip(get_args(State), "#t!>~x?.", strict=True))
-_NO_SCORES = {"items", "tokens", "topk", "regions"}  # files next to scores
+_NO_SCORES = {"items", "tokens", "topk", "regions"}  # files next to scores that aren't scores
 
 
 @dataclass
 class RunState:
-    """One run of a study: its place in the table, and how far it is. None stands for unknown numbers."""
+    """One run of a study: its place in the table, and how far it is. Unknown numbers are None."""
 
-    run: str  # the name of its folder
-    name: str  # what its sweep sets for it if it has no folder, else the same as `run`
+    run: str  # name of its folder
+    name: str  # same as `run`, or if it has no folder, the settings of its sweep
     request: RequestedRun | None
     config: Mapping[str, Any]  # {} if it is damaged
     state: State = "missing"
-    label: str = ""  # of its curve
-    size: int = 0  # of its sample; 0 for a model that comes trained
+    label: str = ""  # name of its curve
+    size: int = 0  # words of its sample; 0 for a pretrained model
     seed: int = 0
     scored_on: tuple[str, ...] = ()  # labels of benchmarks
-    reason: str = ""  # the last lines of the errors that stopped it
-    commands: tuple[str, ...] = ()  # that score it on the benchmarks that failed
-    seen: int = 0  # words so far
-    words: float | None = None  # at the end of training
+    reason: str = ""  # last lines of the errors that stopped it
+    commands: tuple[str, ...] = ()  # commands that score it again on the benchmarks that failed
+    seen: int = 0  # words read so far
+    words: float | None = None  # words read by the end of training
     rate: float | None = None  # words per second
     wall: float = 0.0  # seconds of training so far
-    cost: Mapping[str, float] = field(default_factory=dict)  # hours of training so far, by what was used
-    left: float | None = 0.0  # seconds of training to come
+    cost: Mapping[str, float] = field(default_factory=dict)  # hours of training so far, by unit
+    left: float | None = 0.0  # seconds of training left
     device: str = ""
     mib: float = 0.0
 
 
 def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunState]:
-    """Return the runs in a study's folder and those that its sweeps requested, with their states.
+    """Return the runs in a study's folder and the runs that its sweeps requested, with their states.
 
-    A run counts as scored once it has scores of every benchmark that was requested for it. If it wasn't requested, the
-    benchmarks of the study count, and if there are none, any.
+    A run is scored if it has scores of every benchmark that was requested for it. If the run wasn't requested, it needs
+    scores of every benchmark of the study, or of any benchmark if the study has none.
     """
     folders = {path.parent.name: RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))}
     of_study = frozenset[str]().union(*(one.benchmarks for one in requested.values()))
@@ -113,7 +116,7 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
 
 
 def _mib(folder: Path) -> float:
-    """Return the disk space of a folder; a file that was replaced meanwhile counts as 0."""
+    """Return the disk space of a folder in MiB. A file that is replaced meanwhile counts as 0."""
     blocks = 0
     for path, _, files in os.walk(folder):
         for name in files:

@@ -1,8 +1,8 @@
-"""What papers state about their results, computed again from their published accuracies, and the papers' tables.
+"""Check what papers state about their results against their published accuracies, and make the papers' tables.
 
 Each row of `published/statements.csv` has a statement and the formula that computes its number, a Python expression
-over the names of `_namespace`. The tables take accuracies with the columns level (paradigm, phenomenon, overall), name,
-model and accuracy: those of `eval.published.read_published`, or those of a study's models beside them.
+over the names in `_namespace`. The functions for tables take accuracies with the columns level (paradigm, phenomenon,
+overall), name, model and accuracy, from `eval.published.read_published` or with a study's own models added.
 """
 
 from pathlib import Path
@@ -22,9 +22,9 @@ from pairscale.errors import ConfigError
 PEOPLE = "people"  # the human baseline among published accuracies
 NEURAL = ["LSTM", "TXL", "GPT-2"]  # of Warstadt et al. 2020; their fourth model is the 5-gram
 _panels = published_file("panels")
-# The panels of figures 3 and 4 of Warstadt et al. 2020: panel, condition (the plain one first) and paradigm. For figure
-# 3 the paper doesn't name its paradigms. We chose those from which the losses in its section 6.1 follow: among the 15
-# choices without an attractor, this one alone gives the LSTM a loss of 20 points and Transformer-XL one of 5.
+# The panels of figures 3 and 4 of Warstadt et al. 2020: panel, condition (the plain one first) and paradigm. The paper
+# doesn't name the paradigms of figure 3. We chose those that give the losses in its section 6.1. Among the 15 choices
+# without an attractor, only this one gives the LSTM a loss of 20 points and Transformer-XL a loss of 5.
 ADJECTIVE, ATTRACTOR, REGULARITY = (
     _panels[_panels["figure"] == figure].drop(columns="figure") for figure in ("adjective", "attractor", "regularity")
 )
@@ -33,23 +33,26 @@ CLIMP_PARADIGMS = {
     "anaphor_agreement": 1, "ba": 1, "binding": 1, "classifier": 3, "coverb": 2, "filler_gap_dependency": 1,
     "head_final": 1, "passive": 1, "verb_complement": 5,
 }  # fmt: skip
-# Names in slopes.csv, and words of training (Warstadt et al. 2020, section 4).
+# Names in slopes.csv, and the number of training words (Warstadt et al. 2020, section 4).
 _TRAINED = {"LSTM": ("LSTM", 83e6), "TXL": ("Transformer-XL", 103e6)}
 
 
 def check_statements(blimp: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Compute every statement again, from `blimp` or the published accuracies, and compare it with the paper's number.
+    """Compute the number of every statement and compare it with the paper's.
+
+    Args:
+        blimp: Accuracies on BLiMP (default: the published ones).
 
     Returns:
         One row per statement: paper, place, statement, relation ("is", "below" or "above"), stated, tolerance,
-        computed, agrees, by_choice, note and formula. A statement with "is" agrees if `computed` lies within
-        `tolerance` of `stated`: half of the last digit that the paper gives. `by_choice` is True for one that agrees by
-        our choice of paradigms that the paper doesn't name.
+        computed, agrees, by_choice, note and formula. With the relation "is", a statement agrees if `computed` is
+        within `tolerance` of `stated`, which is half of the last digit that the paper gives. `by_choice` marks
+        statements about paradigms that the paper doesn't name and that we chose.
     """
     rows = published_file("statements")
     rows["note"], rows["by_choice"] = rows["note"].fillna(""), rows["by_choice"].eq(1)
     names = _namespace(read_published("blimp") if blimp is None else blimp)
-    rows["computed"] = [float(eval(formula, names)) for formula in rows["formula"]]  # they are ours, not a user's
+    rows["computed"] = [float(eval(formula, names)) for formula in rows["formula"]]  # safe: they aren't a user's
     difference = rows["computed"] - rows["stated"]
     is_near = difference.abs() <= rows["tolerance"] + 1e-9
     on_its_side = difference * rows["relation"].map({"above": 1, "below": -1}) > 0
@@ -59,7 +62,7 @@ def check_statements(blimp: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def _namespace(blimp: pd.DataFrame) -> dict[str, Any]:
-    """Return what the formulas of statements.csv may use."""
+    """Return the names that the formulas of statements.csv may use."""
     known = published_file("blimp_paradigms")
     methods = published_file("acceptability_methods")
     accuracy, best, share_of_a = (
@@ -81,10 +84,10 @@ def _namespace(blimp: pd.DataFrame) -> dict[str, Any]:
 
 
 class _Published:
-    """Published accuracies as the formulas of statements use them.
+    """Published accuracies in the form that the formulas of statements use.
 
-    `r` has the correlations of models over paradigms. `means` has CLiMP's overall accuracies, which are means over its
-    paradigms, of which only the means of phenomena are published.
+    `r` contains the correlations between models over paradigms. `means` contains CLiMP's overall accuracies. These are
+    means over its paradigms, computed from the means of phenomena because only those are published.
     """
 
     def __init__(self, accuracies: pd.DataFrame):
@@ -97,27 +100,27 @@ class _Published:
         self.means = self.phenomena.mul(weights, axis=0).sum() / weights.sum()
 
     def gap(self, name: str, model: str) -> float:
-        """Return how far a model lies above people (below: negative)."""
+        """Return the accuracy of a model minus that of people."""
         row = self.overall if name == OVERALL else self.phenomena.T[name]
         return float(row[model] - row[PEOPLE])
 
     def loss(self, panels: pd.DataFrame) -> pd.Series:
-        """Return the loss of each model (`losses`) over all panels at once, in which each paradigm counts the same."""
+        """Return the loss of each model (`losses`) over all panels at once, where each paradigm counts the same."""
         return losses(by_condition(self.accuracies, panels.assign(panel=""))).set_index("model")["loss"]
 
     def words_to_people(self, model: str, phenomenon: str) -> float:
-        """Return the words at which the published slope, from the fully trained model on, reaches people."""
+        """Return the words after which a fully trained model, improving at the published slope, would match people."""
         slopes = published_file("slopes").pivot(index="phenomenon", columns="model", values="slope")
         name, words = _TRAINED[model]
         return float(words * 2 ** (-self.gap(phenomenon, model) / slopes[name][phenomenon]))
 
     def sizes(self, kind: str) -> pd.DataFrame:
-        """Return CLiMP's overall accuracies of one architecture: a row per amount of text, columns char and word."""
+        """Return CLiMP's overall accuracies of an architecture by amount of text, in the columns char and word."""
         names = self.overall.index.to_series().str.extract(rf"^{kind}-(?P<size>[\d.]+M)-(?P<unit>\w+)$").dropna()
         return names.assign(accuracy=self.overall).pivot(index="size", columns="unit", values="accuracy")
 
     def cells_that_agree(self, place: str) -> int:
-        """Return how many printed cells of a table are the rounded accuracies, or means of them."""
+        """Return how many cells of a paper's table equal the rounded accuracies, or means of these."""
         printed = published_file("printed")
         printed = printed[printed["place"] == place].drop(columns="benchmark")
         rows = printed.merge(self.accuracies, on=["level", "name", "model"], how="left", validate="one_to_one")
@@ -126,20 +129,20 @@ class _Published:
 
 
 def wide(accuracies: pd.DataFrame, level: str) -> pd.DataFrame:
-    """Return accuracies of one level: a row per name and a column per model, NaN where a model lacks a name."""
+    """Return accuracies of one level with a row per name and a column per model, NaN if a model lacks a name."""
     rows = accuracies[accuracies["level"] == level]
     table = rows.pivot(index="name", columns="model", values="accuracy")
     return table.reindex(index=rows["name"].unique(), columns=rows["model"].unique()).rename_axis(columns=None)
 
 
 def phenomenon_table(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Return BLiMP's table 3: the overall accuracy and those of phenomena, by name, with a column per model."""
+    """Return BLiMP's table 3: overall accuracy and the accuracy of each phenomenon, with a column per model."""
     table = pd.concat([wide(accuracies, OVERALL), wide(accuracies, "phenomenon").sort_index()])
     return table.rename_axis("phenomenon").reset_index()
 
 
 def paradigm_table(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Return BLiMP's table 4: field, phenomenon and paradigm, a column per model, and the prefix methods that apply."""
+    """Return BLiMP's table 4: field, phenomenon, paradigm, a column per model, and whether prefix methods apply."""
     about = published_file("blimp_paradigms").set_index("paradigm")
     table = about[["field", "phenomenon"]].join(wide(accuracies, "paradigm"), how="right")
     table = table.join(about[["one_prefix", "two_prefix"]]).rename_axis("paradigm").reset_index()
@@ -151,10 +154,12 @@ def by_condition(accuracies: pd.DataFrame, panels: pd.DataFrame) -> pd.DataFrame
     """Return BLiMP's figures 3 and 4: the mean accuracy over the paradigms of each condition.
 
     Args:
-        panels: ADJECTIVE, ATTRACTOR or REGULARITY, or your own: panel, condition and paradigm.
+        accuracies: Accuracies of models on paradigms.
+        panels: ADJECTIVE, ATTRACTOR or REGULARITY, or your own table of panel, condition and paradigm.
 
     Returns:
-        panel, model, condition, accuracy and paradigms. A model that lacks a paradigm of a panel has no row there.
+        panel, model, condition, accuracy and paradigms (their number). A model that lacks a paradigm of a panel has no
+        row in that panel.
     """
     table, parts = wide(accuracies, "paradigm"), []
     for panel, rows in panels.groupby("panel", sort=False):
@@ -166,13 +171,13 @@ def by_condition(accuracies: pd.DataFrame, panels: pd.DataFrame) -> pd.DataFrame
 
 
 def losses(conditions: pd.DataFrame) -> pd.DataFrame:
-    """Return, per panel and model of `by_condition`, how far the mean of the other conditions is below the first."""
+    """Return how far the mean of the other conditions is below the first, per panel and model of `by_condition`."""
     by_model = conditions.groupby(["panel", "model"], sort=False)["accuracy"]
     return by_model.agg(lambda means: means.iloc[0] - means.iloc[1:].mean()).rename("loss").reset_index()
 
 
 def paper_tables() -> dict[str, pd.DataFrame]:
-    """Return the tables, and the numbers of the figures, of Warstadt et al. 2020 and table 2 of Xiang et al. 2021."""
+    """Return the tables and figures' numbers of Warstadt et al. 2020, and table 2 of Xiang et al. 2021."""
     blimp, climp = read_published("blimp"), read_published("climp")
     figures = {"figure-3-adjective": ADJECTIVE, "figure-3-attractor": ATTRACTOR, "figure-4": REGULARITY}
     return {
@@ -185,7 +190,7 @@ def paper_tables() -> dict[str, pd.DataFrame]:
 
 
 def agreement(checks: pd.DataFrame) -> str:
-    """Say how many statements agree: "58 of 68 statements agree, 5 of them by a choice ..."."""
+    """Return a sentence without its full stop, such as "58 of 68 statements agree, 5 of them by our choice ..."."""
     chosen = int((checks["agrees"] & checks["by_choice"]).sum())
     by_choice = f", {chosen} of them by our choice of paradigms that the paper doesn't name" if chosen else ""
     return f"{int(checks['agrees'].sum())} of {len(checks)} statements agree with the published accuracies{by_choice}"
@@ -194,11 +199,11 @@ def agreement(checks: pd.DataFrame) -> str:
 def write_statements(config: AnalysisConfig) -> None:
     """Print and write the papers' statements and tables (`python -m analysis published=true`).
 
-    Raises ConfigError for a key that this doesn't use.
+    Raises ConfigError if the command line sets a key that isn't used here.
     """
     others = [one for one in current().overrides if not one.startswith(("published=", "paths.reports="))]
     if others:
-        raise ConfigError(f"published=true uses no other key than paths.reports. Leave out {', '.join(others)}.")
+        raise ConfigError(f"published=true only uses paths.reports. Leave out {', '.join(others)}.")
     checks = check_statements()
     about = "Each number that a paper states, and the number computed from its published accuracies."
     cells: dict[str, Cell] = dict.fromkeys(("stated", "tolerance", "computed"), "{:.4g}".format)

@@ -1,4 +1,4 @@
-"""The state, time and cost of a study's runs, and their removal: `python -m analysis.status study=NAME`.
+"""`python -m analysis.status study=NAME`: show the state, time and cost of a study's runs, or remove runs.
 
 run_states.py reads the states. No model is loaded, and no pandas, so that the command answers at once.
 """
@@ -26,20 +26,20 @@ from train.runs.folder import GRID, RunFolder
 from train.runs.labels import flatten, in_order
 from train.sweeps import commands_of, forget_runs, read_grid, requested_runs
 
-LISTED = 20  # runs per list
+LISTED = 20  # the longest list of runs
 
 
 def run(config: StatusConfig) -> None:
     """Print the status of `config.study`, or remove the runs that `config.remove` names.
 
-    Raises ConfigError without a study, RunError for one without runs, and the errors of `select` and `remove_runs`.
+    Raises ConfigError if no study is named, RunError if it has no runs, and the errors of `select` and `remove_runs`.
     """
     if config.study is None:
         raise ConfigError("Which study? Give study=NAME.")
     folder = Path(config.paths.runs, config.study)
     states = run_states(folder, requested_runs(config.paths.runs, config.study))
     if not states:
-        raise RunError(f"study={config.study}: there are no runs in {folder}, and no experiment has this name")
+        raise RunError(f"study={config.study}: there are no runs in {folder}, and no experiment has this name.")
     console = Console(highlight=False, markup=False, width=1000)  # no line is cut, wherever it is printed
     if config.remove is None:
         for part in report(folder, states):
@@ -52,13 +52,13 @@ def run(config: StatusConfig) -> None:
         raise ConfigError("remove needs your confirmation, but there is no terminal to ask in. Add yes=true.")
     if config.yes or input("Remove them? [y/N] ").strip().lower() in ("y", "yes"):
         remove_runs(folder, chosen)
-        console.print("Removed. The prepared text and reports are kept.")
+        console.print("Removed the runs. The prepared text and the reports are still there.")
     else:
         console.print("Nothing was removed.")
 
 
 def report(folder: Path, states: Sequence[RunState]) -> Iterator[str | Table]:
-    """Yield what to print of the study in `folder`."""
+    """Yield the lines and the table to print about the study in `folder`."""
     by_state = {state: of for state in MARKS if (of := [one for one in states if one.state == state])}
     counts = [f"{len(of)} {state} ({MARKS[state]})" for state, of in by_state.items()]
     yield " · ".join([str(folder), f"runs: {len(states)}", *counts])
@@ -76,7 +76,7 @@ def report(folder: Path, states: Sequence[RunState]) -> Iterator[str | Table]:
         seconds = sum(one.wall for one in states if one.device == device)
         yield f"training so far: {clock(seconds)} on {device or 'an unknown device'}"
     if left := [one.left for one in states if one.left != 0]:
-        unknown = f"; runs of unknown length, not counted: {left.count(None)}" if None in left else ""
+        unknown = f" (without {left.count(None)} of unknown length)" if None in left else ""
         yield f"left: {clock(sum(filter(None, left)))} of training in one process{unknown}"
     yield f"disk: {sum(one.mib for one in states):,.0f} MiB"
     requests = [(one.request, one.state) for one in states if one.request]
@@ -87,7 +87,7 @@ def report(folder: Path, states: Sequence[RunState]) -> Iterator[str | Table]:
 
 
 def table(states: Sequence[RunState]) -> Table:
-    """Return a row per curve and size: a mark per seed, and the means of time, cost, speed and disk space."""
+    """Return a table with a row per curve and size: a mark per seed, and mean time, cost, speed and disk space."""
     headings = ("curve", "size", "runs", "time per run", "cost per run", "words/s", "device", "disk per run")
     columns = Table(*headings, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     seeds = sorted({one.seed for one in states})
@@ -110,7 +110,7 @@ def table(states: Sequence[RunState]) -> Table:
 
 
 def _cost(states: Sequence[RunState], summary: Callable[[list[float]], float]) -> str:
-    """Return a summary of what runs have cost, such as "1.5 GPU hours"."""
+    """Summarise what runs have cost, such as "1.5 GPU hours"."""
     units = {"gpu_hours": "GPU hours", "core_hours": "core hours"}
     hours = {unit: [one.cost[unit] for one in states if unit in one.cost] for unit in units}
     means = {units[unit]: summary(of) for unit, of in hours.items() if of}
@@ -118,7 +118,7 @@ def _cost(states: Sequence[RunState], summary: Callable[[list[float]], float]) -
 
 
 def _lines(runs: Sequence[RunState]) -> list[str]:
-    """Return a line per run: its state and name, its scores, and how far it is or why it stopped."""
+    """Return a line per run with its state, name and scores, and how far it is or why it stopped."""
     lines = []
     for one in runs[:LISTED]:
         about = [one.name, *(f"scored on {label}" for label in one.scored_on), one.reason]
@@ -133,20 +133,20 @@ def _lines(runs: Sequence[RunState]) -> list[str]:
 def select(states: Sequence[RunState], wanted: Sequence[str]) -> list[RunState]:
     """Return the runs that the values of `remove=` name.
 
-    A value is the name of a run or the 8 digits at its end, a pattern such as `*-s2-*`, a key and its value such as
-    `seed=2`, a state such as failed, or study. Raises ConfigError for a value that names no run.
+    A value is the name of a run or the 8 digits at its end, a pattern such as `*-s2-*`, a setting such as `seed=2`, a
+    state such as failed, or study (all runs). Raises ConfigError if a value matches no run.
     """
     for value in wanted:
         if not any(_is_named(one, str(value)) for one in states):
             raise ConfigError(
                 f"remove={value}: no run of the study matches. Give a run's name or its last 8 digits, a pattern such "
-                "as '*-s2-*', a key such as seed=2, a state such as failed or missing, or study."
+                "as '*-s2-*', a setting such as seed=2, a state such as failed or missing, or study for all runs."
             )
     return [one for one in states if any(_is_named(one, str(value)) for value in wanted)]
 
 
 def _is_named(one: RunState, value: str) -> bool:
-    """Return True for a run that a value of `remove=` names."""
+    """Return whether a value of `remove=` names a run."""
     if value in ("study", one.state, one.name, one.run.rpartition("-")[2]) or fnmatchcase(one.run, value):
         return True
     key, is_key, wanted = value.partition("=")
@@ -159,17 +159,19 @@ def _is_named(one: RunState, value: str) -> bool:
 
 
 def remove_runs(folder: Path, runs: Sequence[RunState]) -> None:
-    """Remove runs and their lines in the grid, and with the last run what commands left next to them.
+    """Remove runs and their lines in the grid. With the last run, also remove what commands left next to the runs.
 
-    Raises, before anything is removed, RunInUse if a process works on one of them, and ConfigError for runs that only
-    an experiment requests, unless all folders are removed.
+    Raises RunInUse if a process is working on a run, and ConfigError for a run without a folder that only an experiment
+    requests, unless all folders are removed. Nothing is removed then.
     """
     if busy := [one.run for one in runs if one.state == "running"]:
-        raise RunInUse(f"{folder}: a process works on {first_few(busy)}. Stop it first; nothing was removed.")
+        raise RunInUse(f"{folder}: a process is working on {first_few(busy)}. Stop it first. Nothing was removed.")
     missing, names = [one.name for one in runs if one.state == "missing"], {one.run for one in runs}
     is_part = names.isdisjoint(there := {path.parent.name for path in folder.glob("*/config.yaml")}) or there - names
     if missing and is_part and not read_grid(folder):
-        raise ConfigError(f"remove={missing[0]}: it has no folder; only experiment={folder.name} requests it.")
+        raise ConfigError(
+            f"remove={missing[0]}: the run has no folder to remove. Only experiment={folder.name} requests it."
+        )
     for one in runs:
         path = folder / one.run
         if path.is_symlink():

@@ -1,4 +1,4 @@
-"""The command `python -m analysis.table`: a study as one table in a file. docs/guides/table.md explains the columns."""
+"""`python -m analysis.table`: write a study as one table. docs/guides/table.md explains the columns."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ TABLES: dict[str, Callable[..., pd.DataFrame]] = {"accuracies": accuracies, "pai
 
 
 def run(config: TableCommand) -> None:
-    """Write the table `config.what` of a study, or of others' numbers, to `config.output` as CSV or Parquet.
+    """Write the table `config.what` of a study, or of numbers from elsewhere, to `config.output` as CSV or Parquet.
 
-    Raises ConfigError without a study or an output, and for values that are unknown or that the table doesn't use.
+    Raises ConfigError if there is no study or output, or if a value is unknown or not used by the table.
     """
     check_choice("what", config.what, TABLES)
     check_choice("source", config.source, SOURCES)
     if config.output is None or Path(config.output).suffix not in (".csv", ".parquet"):
-        raise ConfigError(f"output={config.output}: give output=FILE, a name that ends in .csv or .parquet.")
+        raise ConfigError(f"output={config.output}: give output=FILE. The name must end in .csv or .parquet.")
     is_study, make = config.source == FILES, TABLES[config.what]
     given = {
         "benchmark": config.chosen_benchmark,
@@ -41,20 +41,20 @@ def run(config: TableCommand) -> None:
     }
     options = {name: value for name, value in given.items() if value is not None}
     for name in options.keys() - signature(make if is_study or make is runs else pairs).parameters.keys():
-        raise ConfigError(f"what={config.what} source={config.source} does not use {name}, so leave it out.")
+        raise ConfigError(f"what={config.what} source={config.source} doesn't use {name}. Leave it out.")
     if is_study:
         studies = read_studies([config.study or ""], config.paths.runs)
         if len(left_out := studies.problems):
             statuses = left_out["status"].replace("shared", "copied")
             counts = ", ".join(f"{count} {status}" for status, count in statuses.value_counts().items())
-            say(f"Left out: {counts} runs, such as {left_out['run'].iloc[0]}.")
+            say(f"Some runs are left out ({counts}), such as {left_out['run'].iloc[0]}.")
         table = make(studies, **options)
     else:
         source = read_source(config.source, config.path, config.columns, config.results, config.study)
         for note in source.notes:
             say(note)
         if (table := getattr(source, config.what)) is None:
-            raise InputError(f"what=pairs: {config.path} has accuracies only, not judgements of pairs.")
+            raise InputError(f"what=pairs: {config.path} only has accuracies, not judgements of single pairs.")
         for column, wanted in options.items():
             table = table[table[column] == wanted]
     path = Path(config.output)

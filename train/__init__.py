@@ -1,1 +1,1 @@
-"""Models, batches, recipes, run folders and checkpoints. Knows nothing of benchmarks."""
+"""Train language models: models, batches, recipes, run folders and checkpoints. Benchmarks belong to `eval`."""

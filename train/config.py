@@ -1,6 +1,6 @@
-"""The types of the configuration of a run and of its group `trainer` (values: conf/), and the identity of a run.
+"""The types of a run's configuration and of its group `trainer` (values: conf/), and the identity of a run.
 
-Its identity is the part of the configuration that can change its numbers, as a digest and in its name.
+A run's identity is the part of its configuration that can change its numbers. It is in the run's digest and name.
 """
 
 import dataclasses
@@ -24,28 +24,28 @@ Precision = Literal["fp32", "bf16"]
 Moments = Annotated[list[int | str], Meta(description="a list of words seen, such as [10k,100k,1M]")]
 Speed = Annotated[float, Meta(gt=0, le=1e12)]  # words per second
 _EACH = "one for each model, such as {lstm_blimp:40000,txl:12000}"
-Rate = Speed | Annotated[dict[str, Speed], Meta(description=_EACH)] | None  # of training
-# The parts of a configuration that say what a run is; the rest is about this machine or one command.
+Rate = Speed | Annotated[dict[str, Speed], Meta(description=_EACH)] | None  # speed of training
+# The parts of a configuration that say what a run is. The rest concerns this machine or a single command.
 DESCRIBED = ("study", "seed", "precision", "corpus", "sample", "filter", "ablate", "tokenizer", "model", "recipe")
 
 
 @dataclass(kw_only=True)
 class TrainerConfig:
-    """The machine's side of training."""
+    """How training uses this machine."""
 
-    accelerator: Literal["auto", "cpu", "gpu"]  # auto: a GPU where there is one
-    # null: by the model's size and the idle cores (train/loop/device.py)
+    accelerator: Literal["auto", "cpu", "gpu"]  # auto: a GPU if there is one, else the CPU
+    # null: chosen by the model's size and the idle cores (train/loop/device.py)
     threads: Annotated[int, Meta(ge=1, le=4096)] | None = None
-    compile: bool
-    progress: bool
-    # GPUs, or with accelerator=cpu processes, that share each step (train/loop/device.py)
+    compile: bool  # compile the model with torch.compile
+    progress: bool  # show progress
+    # Number of GPUs (or of processes, with accelerator=cpu) that share each step (train/loop/device.py).
     devices: Annotated[int, Meta(ge=1, le=1024)] = 1
-    # A number, log2, babylm, or a list of words seen (train/loop/snapshots.py); null: none.
+    # A number, log2, babylm, or a list of numbers of words (train/loop/snapshots.py); null: no snapshots.
     snapshots: Annotated[int, Meta(ge=1, le=1000)] | Literal["log2", "babylm"] | Moments | None = None
 
     def __post_init__(self) -> None:
         if self.snapshots == []:
-            raise ConfigError("trainer.snapshots=[]: must name words seen, such as [10k,100k,1M], or be null")
+            raise ConfigError("trainer.snapshots=[]: must be null or list numbers of words, such as [10k,100k,1M].")
         for words in self.snapshots if isinstance(self.snapshots, list) else ():
             parse_size(str(words), "trainer.snapshots")
 
@@ -59,7 +59,7 @@ class RunConfig(CorporaConfig):
     recipe: RecipeConfig
     logger: LoggerConfig = field(metadata=NOT_IN_DIGEST)
     trainer: TrainerConfig = field(metadata=NOT_IN_DIGEST)
-    # For estimates of time: a number, or one for each model; null: measured on this machine.
+    # Speed for estimating time: one number, or one per model; null: measured on this machine.
     dry_run_words_per_s: Rate = field(default=None, metadata=NOT_IN_DIGEST)
     pool: PoolConfig = field(default_factory=PoolConfig, metadata=NOT_IN_DIGEST)
     verbose: bool = field(default=False, metadata=NOT_IN_DIGEST)
@@ -67,30 +67,33 @@ class RunConfig(CorporaConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.study is not None:
-            check_name("study", self.study)  # one, where the analysis takes several
+            check_name("study", self.study)  # a single name, while the analysis accepts several
         if self.recipe.batch % self.trainer.devices:
             raise ConfigError(
-                f"trainer.devices={self.trainer.devices}: the {self.recipe.batch} columns of recipe.batch cannot be "
-                "divided evenly; give a divisor of it"
+                f"trainer.devices={self.trainer.devices}: must divide recipe.batch={self.recipe.batch} evenly."
             )
         if self.recipe.accumulate > 1 and self.trainer.devices > 1:
             raise ConfigError(
-                f"recipe.accumulate={self.recipe.accumulate} with trainer.devices={self.trainer.devices}: both divide "
-                "a step; give recipe.accumulate=1, or a smaller recipe.batch"
+                f"recipe.accumulate={self.recipe.accumulate}, trainer.devices={self.trainer.devices}: only one of them "
+                "can divide a step. Set recipe.accumulate=1, or use a smaller recipe.batch."
             )
         if self.model.comes_trained == self.recipe.trains:
-            reason = "comes trained" if self.model.comes_trained else "has to be trained"
-            raise ConfigError(f"recipe={self.recipe.name} with model={self.model.name}: {reason}; leave the recipe out")
+            reason = "is trained already" if self.model.comes_trained else "has to be trained first"
+            raise ConfigError(
+                f"recipe={self.recipe.name}: does not fit model={self.model.name}, which {reason}. Leave recipe= out."
+            )
         check_recipe(self.model, self.recipe)
         self.model.reads(self.tokenizer)
         counted = self.model.counted
         if counted != isinstance(self.recipe, CountedConfig):
-            reason = "an n-gram model is counted, not trained" if counted else "is for n-gram models, which are counted"
-            raise ConfigError(f"recipe={self.recipe.name} with model={self.model.name}: {reason}; leave the recipe out")
+            reason = "n-gram models are counted, not trained" if counted else "it is for n-gram models"
+            raise ConfigError(
+                f"recipe={self.recipe.name}: does not fit model={self.model.name}, because {reason}. Leave recipe= out."
+            )
 
 
 def described(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a run's resolved configuration that says what the run is."""
+    """Return the part of a run's resolved configuration that says what the run is (see DESCRIBED)."""
     return {key: config[key] for key in DESCRIBED if key in config}
 
 
@@ -100,12 +103,12 @@ def config_digest(config: RunConfig) -> str:
 
 
 def run_id(config: RunConfig) -> str:
-    """Return the readable name of a run, with 8 hex digits of its configuration's digest."""
+    """Return a run's readable name, which ends with 8 hex digits of its configuration's digest."""
     return "-".join([*config.model.identity(config)[0], config_digest(config)[:8]])
 
 
 def _numbers(value: Any) -> Any:
-    """Return a configuration as plain data, without the fields that cannot change a number."""
+    """Return a configuration as plain data, without fields that can't change a number."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = (field for field in dataclasses.fields(value) if field.metadata.get("digest", True))
         return {field.name: _numbers(getattr(value, field.name)) for field in fields}

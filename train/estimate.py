@@ -1,8 +1,8 @@
-"""Estimates of what a run takes: words, steps, parameters, memory, disk, and time measured on this machine.
+"""Estimate what a run takes: words, steps, parameters, memory, disk, and the time on this machine.
 
-Words, steps, parameters and disk follow from the configuration and the prepared corpus. Time is that of a few training
-steps on random tokens; memory is that of the weights, their gradients, the optimiser, and what a step keeps for its
-backward pass. Runs that differ in size and seed share one measurement.
+Words, steps, parameters and disk follow from the configuration and the prepared corpus. Time is extrapolated from a few
+training steps on random tokens. Memory is the sum of the weights, their gradients, the optimiser, and what a step keeps
+for its backward pass. Runs that differ only in size and seed share one measurement.
 """
 
 import dataclasses
@@ -31,26 +31,26 @@ from train.models.loss import GRADIENT_CHUNK_BYTES
 from train.recipes import COLUMNS
 from train.runs.folder import RunFolder
 
-# Guesses for a corpus that is not prepared, by reference tokenizer: tokens per word of each kind of tokenizer, size of
-# a vocabulary of characters, words per character and per sentence. Measured on the local English and Chinese texts.
+# Guesses for a corpus that is not prepared, by reference tokenizer: tokens per word for each kind of tokenizer, number
+# of different characters, words per character, and words per sentence. Measured on local English and Chinese texts.
 ENGLISH = {"char": 5.2, "unigram": 1.31, "bpe": 1.33}, 5_000, 0.24, 24.0
 CHARACTERS = {"word": 0.6, "jieba": 0.58, "unigram": 0.7, "bpe": 0.7}, 9_000, 1.0, 40.0
 JIEBA = {"char": 1.73, "unigram": 1.2, "bpe": 1.2}, 9_000, 0.58, 23.0
 GUESSES = {"treebank": ENGLISH, "whitespace": ENGLISH, "characters": CHARACTERS, "jieba": JIEBA}
 
-PROCESS_BYTES = 400 * 2**20  # resident with torch and Lightning before there is a model: measured
-START_SECONDS = 3.0  # reading the corpus, checkpoints, export
-BACKWARD = 1.5  # peak memory of a backward pass over that of the tensors saved for it: measured on a CPU
-READING = 3  # speed of reading over that of training, if only the latter is known
-MEASURED_SECONDS = 0.5  # of steps, and at least a few of them
-# Of n-gram models of English words, measured on two cores.
+PROCESS_BYTES = 400 * 2**20  # memory of a process with torch and Lightning, but without a model (measured)
+START_SECONDS = 3.0  # time to read the corpus, write checkpoints and export the model
+BACKWARD = 1.5  # peak memory of a backward pass, relative to the tensors saved for it (measured on a CPU)
+READING = 3  # speed of reading relative to training, for when only the speed of training is known
+MEASURED_SECONDS = 0.5  # how long to measure steps, at least
+# For n-gram models of English words, measured on two cores.
 NGRAM_TOKENS_PER_SECOND = {"estimating": 250_000, "scoring": 300_000}
-NGRAM_BYTES, ARPA_BYTES = 11, 42  # for each n-gram: of model.kenlm, and of the files beside it during estimation
+NGRAM_BYTES, ARPA_BYTES = 11, 42  # bytes per n-gram in model.kenlm, and in temporary files during estimation
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cost of one run, to which the command `eval` adds that of its scores."""
+    """The estimated cost of one run. The command `eval` adds the cost of scoring it."""
 
     config: RunConfig
     name: str
@@ -60,34 +60,35 @@ class Estimate:
     tokens: int
     steps: int
     parameters: int
-    memory_bytes: int  # of its process, at most, in fp32
-    disk_bytes: int  # that stay on the disk
-    checkpoint_bytes: int  # on the disk during training, in addition
-    snapshots: tuple[int, ...]  # their steps; of a run that is done, those on the disk
+    memory_bytes: int  # peak memory of its process, in fp32
+    disk_bytes: int  # disk space of the finished run
+    checkpoint_bytes: int  # additional disk space during training
+    snapshots: tuple[int, ...]  # steps of the planned snapshots or, for a finished run, of the existing ones
     training_seconds: float
     tokens_per_word: float
-    guessed: bool  # True if the corpus is not prepared: tokens per word and vocabulary are guesses
-    words_per_s: float  # of training
-    tokens_read_per_s: float  # without gradients, as in scoring
-    rate_is: str  # where the speed is from
-    scoring_seconds: float = 0.0  # for scores that are missing
+    guessed: bool  # True if the corpus is not prepared, so that tokens per word and vocabulary are guesses
+    words_per_s: float  # speed of training
+    tokens_read_per_s: float  # speed of reading without gradients, as in scoring
+    rate_is: str  # where the speed comes from
+    scoring_seconds: float = 0.0  # time to compute the missing scores
 
     @property
     def snapshot_bytes(self) -> int:
-        """Part of `disk_bytes`."""
+        """Disk space of the snapshots, which `disk_bytes` includes."""
         return 4 * self.parameters * len(self.snapshots)
 
     @property
     def seconds(self) -> float:
-        """Time of the work that is left, in one process."""
+        """Time for the remaining work in one process."""
         return (0.0 if self.done else self.training_seconds) + self.scoring_seconds
 
 
 def estimate(config: RunConfig) -> Estimate:
-    """Estimate what training the run of `config` takes; its kind of model is measured once per process.
+    """Estimate what it takes to train a run. Each kind of model is measured once per process.
 
-    Raises ConfigError if no corpus is chosen or blocks are longer than the model reads, InputError if the corpus's
-    text is neither prepared nor available.
+    Raises:
+        InputError: if the text is neither prepared nor available.
+        ConfigError: if no corpus is chosen, or if blocks are longer than the model can read.
     """
     folder = RunFolder.of(config)  # raises ConfigError before anything is measured
     if not is_prepared(config):
@@ -124,21 +125,21 @@ def estimate(config: RunConfig) -> Estimate:
         parameters=kind.parameters,
         memory_bytes=kind.memory_bytes + 2 * tokens,
         disk_bytes=4 * kind.parameters * (1 + len(snapshots)),
-        # Of weights and the optimiser's numbers: two checkpoints, and a third while it is written.
+        # Weights and the optimiser's state, in two checkpoints and a third one that is being written.
         checkpoint_bytes=3 * 4 * kind.parameters * (1 + config.recipe.moments),
         snapshots=snapshots,
         training_seconds=START_SECONDS + words_seen / per_s,
         words_per_s=per_s,
         tokens_read_per_s=kind.reading if rate is None else READING * rate * tokens / words,
-        rate_is="measured here" if rate is None else "given",
+        rate_is="measured on this machine" if rate is None else "from dry_run_words_per_s",
     )
 
 
 def peak_memory(configs: Sequence[RunConfig]) -> int:
-    """Return the bytes of the largest process that trains one of `configs`; 0 if none can be estimated."""
+    """Return the memory in bytes of the largest training process among `configs`; 0 if none can be estimated."""
     largest = 0
     for config in configs:
-        with suppress(PairscaleError):  # which the run's own process raises, too
+        with suppress(PairscaleError):  # the run's own process will raise the same error
             one = estimate(dataclasses.replace(config, dry_run_words_per_s=1.0))  # so that no time is measured
             largest = max(largest, PROCESS_BYTES if one.done else one.memory_bytes)
     return largest
@@ -152,7 +153,7 @@ def _guessed_sizes(config: RunConfig) -> KnownSizes:
 
 
 def _batches(config: RunConfig, words: int, tokens: int) -> Batches:
-    """Return the batches of a sample of so many tokens; blocks of whole sentences count as if nothing were padding."""
+    """Return the batches of a sample with this many words and tokens, as if blocks of sentences had no padding."""
     ids = np.ones(tokens, np.uint16)
     if config.recipe.packing == COLUMNS:
         return Columns(ids, words, config.recipe)
@@ -160,7 +161,7 @@ def _batches(config: RunConfig, words: int, tokens: int) -> Batches:
 
 
 def _ngram_estimate(model: NgramConfig, vocabulary: int, of_run: dict[str, Any]) -> Estimate:
-    """Return upper limits: each position of the text adds at most one n-gram of each order above 1."""
+    """Return an upper limit: each position of the text adds at most one n-gram of each order above 1."""
     ngrams = vocabulary + of_run["tokens"] * (model.order - 1)
     seconds = of_run["tokens"] / NGRAM_TOKENS_PER_SECOND["estimating"]
     return Estimate(
@@ -180,7 +181,7 @@ def _ngram_estimate(model: NgramConfig, vocabulary: int, of_run: dict[str, Any])
 
 
 def _sorting_bytes(text: str) -> int:
-    """Return the bytes of "1G" or "50%", as lmplz reads it."""
+    """Return the number of bytes that lmplz understands by a text such as "1G" or "50%"."""
     number, unit = int(text[:-1]), text[-1]
     if unit == "%":
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * number // 100
@@ -188,24 +189,24 @@ def _sorting_bytes(text: str) -> int:
 
 
 class Kind(NamedTuple):
-    """What runs of one kind of model have in common, whatever their sizes and seeds."""
+    """Measurements that all runs of one kind of model share, whatever their sizes and seeds."""
 
     parameters: int
     memory_bytes: int
-    training: float  # tokens per second; 0 if it was not timed
-    reading: float  # likewise, without gradients
+    training: float  # tokens per second in training; 0 if not measured
+    reading: float  # tokens per second without gradients; 0 if not measured
 
 
 _kinds: dict[str, Kind] = {}
 
 
 def kind_of_run(config: RunConfig, vocabulary: int, timed: bool) -> Kind:
-    """Build the model of a run and measure it, once per process for each kind."""
-    shape = -(-config.recipe.batch // config.recipe.accumulate), config.recipe.bptt  # texts at a time, tokens of each
+    """Build a run's model and measure it. Each kind is measured once per process."""
+    shape = -(-config.recipe.batch // config.recipe.accumulate), config.recipe.bptt  # texts per pass, tokens per text
     model = dataclasses.replace(config.model, seed=None)
     key = repr((model, shape, type(config.recipe), vocabulary, config.precision, config.trainer, timed))
     if key not in _kinds:
-        with working(f"measuring {config.model.name} here"):
+        with working(f"measuring {config.model.name} on this machine"):
             _kinds[key] = _measure(config, vocabulary, shape, timed)
     return _kinds[key]
 
@@ -218,7 +219,7 @@ def _measure(config: RunConfig, vocabulary: int, shape: tuple[int, int], timed: 
     kept, width = saved_of_row(model, length)
     memory = round(
         PROCESS_BYTES
-        + 4 * parameters * (2 + config.recipe.moments)  # weights, gradients, and the state of the optimiser
+        + 4 * parameters * (2 + config.recipe.moments)  # weights, gradients and optimiser state
         + BACKWARD * (rows * (kept + 4 * length * width) + 4 * vocabulary * width)  # see train/models/loss.py
         + min((2 if config.precision == "bf16" else 4) * rows * length * vocabulary, GRADIENT_CHUNK_BYTES)
     )
@@ -226,7 +227,7 @@ def _measure(config: RunConfig, vocabulary: int, shape: tuple[int, int], timed: 
 
 
 def saved_of_row(model: LanguageModel, length: int) -> tuple[int, int]:
-    """Return the bytes that one text of `length` tokens keeps for a backward pass, and the width of hidden states."""
+    """Return the bytes that a text of `length` tokens keeps for its backward pass, and the width of hidden states."""
     saved: dict[int, torch.Tensor] = {}
 
     def save(tensor: torch.Tensor) -> torch.Tensor:
@@ -234,7 +235,7 @@ def saved_of_row(model: LanguageModel, length: int) -> tuple[int, int]:
         return tensor
 
     tokens = torch.randint(model.vocabulary, (1, length))
-    _, state = model(tokens, model.initial_state(1))  # a memory is full from the second step on
+    _, state = model(tokens, model.initial_state(1))  # the model's memory is full from the second step on
     with torch.autograd.graph.saved_tensors_hooks(save, lambda tensor: tensor):
         hidden, _ = model(tokens, state)
     weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
@@ -242,18 +243,18 @@ def saved_of_row(model: LanguageModel, length: int) -> tuple[int, int]:
 
 
 def _speeds(config: RunConfig, model: LanguageModel, shape: tuple[int, int]) -> list[float]:
-    """Return tokens per second in training, and in reading without gradients."""
-    # A login node has no GPU, even if the run will.
+    """Return the tokens per second in training, and in reading without gradients."""
+    # A login node has no GPU, even if the run will have one.
     device = torch.device("cuda" if config.trainer.accelerator != "cpu" and torch.cuda.is_available() else "cpu")
     model.to(device)
     optimizer = config.recipe.optimizer(model.parameters())
-    # Word frequencies matter little for speed, but equal tokens would make the softmax too easy.
+    # Word frequencies hardly affect the speed, but a single repeated token would make the softmax too fast.
     tokens = torch.randint(model.vocabulary, shape, device=device)
     autocast = torch.autocast(device.type, dtype=torch.bfloat16, enabled=config.precision == "bf16")
     state = model.initial_state(len(tokens))
 
     def train_step() -> None:
-        """Train on the tokens, with the state of the step before."""
+        """Train on the tokens, continuing from the state of the previous step."""
         nonlocal state
         with autocast:
             hidden, state = model(tokens, state)

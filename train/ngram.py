@@ -1,12 +1,12 @@
-"""N-gram models: counted and smoothed by KenLM, stored in its binary format, queried one sentence at a time.
+"""Train and query n-gram models. KenLM counts and smooths them and stores them in its binary format.
 
     model.kenlm      KenLM's trie: n-grams with their log10 probabilities and back-off weights
-    pairscale.json   as of every model (train/runs/model_folder.py), with the number of n-grams of each order
+    pairscale.json   as for every model (train/runs/model_folder.py), with the number of n-grams of each order
     tokenizer/       the files of corpora.tokenizers
 
-The model's words are the tokens of the run's tokenizer. `<unk>` is one of them, counted wherever the text has a word
-outside the vocabulary. Words of the vocabulary that are not in the sample share evenly what smoothing leaves (each has
-the probability of KenLM's own <unk>), so that the probabilities sum to 1, or a little less if the sample has them all.
+The model's words are the tokens of the run's tokenizer, including `<unk>`, which counts wherever the text has a word
+outside the vocabulary. Words of the vocabulary that the sample lacks share the remaining probability evenly (each gets
+the probability of KenLM's own <unk>). So probabilities sum to 1, or slightly less if the sample has all words.
 """
 
 import math
@@ -34,7 +34,7 @@ from train.config import RunConfig, config_digest
 from train.lmplz import Programs, find_programs, run_program
 from train.loop.perplexity import Perplexity
 from train.models.config import NgramConfig
-from train.runs.folder import DONE, MetricsFile, ModelFolder, RunFolder
+from train.runs.folder import AGAIN, DONE, MetricsFile, ModelFolder, RunFolder
 from train.runs.model_folder import (
     NGRAM,
     check_weights,
@@ -49,26 +49,26 @@ LN10 = math.log(10)
 CHUNK = 1_000_000  # tokens written to the text for lmplz at a time
 
 _WORKPLACE = "estimation-"
-_SPECIAL = {"<s>", "</s>", "<unk>", "<UNK>"}  # to KenLM
+_SPECIAL = {"<s>", "</s>", "<unk>", "<UNK>"}  # words that KenLM treats specially
 
 
 @dataclass(frozen=True)
 class Ngram:
-    """An n-gram model for scoring. `digest` is the SHA-256 of model.kenlm, `ngrams` counts them by order from 1 on."""
+    """An n-gram model for scoring."""
 
     model: Any  # kenlm.Model
     tokenizer: Tokenizer
-    words: list[str]  # the model's word of each token
+    words: list[str]  # KenLM's word for each token
     config: NgramConfig
     info: dict[str, Any]
-    ngrams: list[int]
-    digest: str
+    ngrams: list[int]  # number of n-grams of each order, starting with 1
+    digest: str  # SHA-256 of model.kenlm
     tokenizer_digest: str
 
     def read(self, tokens: Iterable[int]) -> tuple[list[float], Any]:
-        """Return log10 p of each token after `<s>` and those before it, and KenLM's state after all of them.
+        """Return log10 p of each token given `<s>` and the tokens before it, and KenLM's state after the last one.
 
-        `<eos>` ends a sentence. Equal states give equal continuations.
+        `<eos>` ends a sentence. After equal states, all continuations have equal probabilities.
         """
         words, score = self.words, self.model.BaseScore
         before, after = kenlm.State(), kenlm.State()
@@ -80,7 +80,7 @@ class Ngram:
         return log10, before
 
     def logprobs(self, tokens: Iterable[int]) -> list[float]:
-        """Return ln p in nats of each token of a sentence after `<s>` and the tokens before it."""
+        """Return ln p in nats of each token of a sentence, given `<s>` and the tokens before it."""
         return [LN10 * log10 for log10 in self.read(tokens)[0]]
 
     def state(self, tokens: Iterable[int]) -> Any:
@@ -88,14 +88,17 @@ class Ngram:
         return self.read(tokens)[1]
 
     def next_logprobs(self, state: Any) -> npt.NDArray[np.float32]:
-        """Return ln p in nats of every token after a `state`: (V,)."""
+        """Return ln p in nats of every token after `state`: (V,)."""
         score, after = self.model.BaseScore, kenlm.State()
         log10 = np.fromiter((score(state, word, after) for word in self.words), np.float32, len(self.words))
         return log10 * np.float32(LN10)
 
 
 def train_ngram(config: RunConfig, corpus: Corpus, folder: RunFolder) -> None:
-    """Estimate a run's n-gram model and its perplexity; ConfigError without KenLM's programs, RunError if they fail."""
+    """Estimate a run's n-gram model and measure its perplexity.
+
+    Raises ConfigError if KenLM's programs are missing, and RunError if they fail.
+    """
     assert isinstance(config.model, NgramConfig)
     programs = find_programs(config.model.lmplz)
     sample = corpus.sample()
@@ -144,14 +147,14 @@ def train_ngram(config: RunConfig, corpus: Corpus, folder: RunFolder) -> None:
 
 
 def kenlm_words(tokenizer: Tokenizer) -> list[str]:
-    """Return KenLM's word of each token: the token, or its bytes in hexadecimal if KenLM has no such word (" ")."""
+    """Return KenLM's word for each token: the token itself, or its bytes in hexadecimal if KenLM can't read it."""
     words = [_kenlm_word(tokenizer.token(index)) for index in range(len(tokenizer))]
     words[EOS], words[UNK] = "</s>", "\\unk"
     return words
 
 
 def _kenlm_word(token: str) -> str:
-    # KenLM cuts at bytes up to the space only; a NO-BREAK SPACE is a letter to it.
+    # KenLM splits text only at bytes up to the space. For example, it treats a NO-BREAK SPACE as a letter.
     plain = token and token not in _SPECIAL and token[0] != "\\" and min(token) > " "
     return token if plain else "\\" + token.encode().hex()
 
@@ -159,7 +162,7 @@ def _kenlm_word(token: str) -> str:
 def _estimate(
     programs: Programs, config: NgramConfig, sample: SampleTokens, words: list[str], folder: RunFolder
 ) -> tuple[list[int], list[int]]:
-    """Write model.kenlm; return the number of n-grams of each order, and the orders with fallback discounts."""
+    """Write model.kenlm. Return the number of n-grams of each order, and the orders that use fallback discounts."""
     options = ["--order", config.order, "--prune", *config.prune, "--vocab_pad", len(words)]
     if config.discount_fallback is not None:
         options += ["--discount_fallback", *config.discount_fallback]
@@ -168,7 +171,7 @@ def _estimate(
         _write_text(text, sample.tokens, words)
         sorting = ["-T", f"{place}/", "-S", config.lmplz_memory]
         output = run_program([programs.lmplz, *sorting, *map(str, options), "--text", text, "--arpa", arpa])
-        with arpa.open(encoding="utf-8") as file:  # its header has lines such as "ngram 2=382094"
+        with arpa.open(encoding="utf-8") as file:  # the header has lines such as "ngram 2=382094"
             ngrams = [int(count) for count in re.findall(r"^ngram \d+=(\d+)$", file.read(1000), re.MULTILINE)]
         run_program([programs.build_binary, *sorting, "trie", arpa, binary])
         folder.model.path.mkdir(exist_ok=True)
@@ -179,18 +182,18 @@ def _estimate(
 
 @contextmanager
 def _workplace(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder for large files, which is removed at the end.
+    """Yield an empty folder for large files, and remove it at the end.
 
-    Its name is new each time: KenLM's programs outlive a killed process, and must not write to the next one's files.
+    Each has a new name, because KenLM's programs outlive a killed process and must not write to the next one's files.
     """
-    for place in folder.glob(f"{_WORKPLACE}*"):  # of a killed process
+    for place in folder.glob(f"{_WORKPLACE}*"):  # left by a killed process
         shutil.rmtree(place, ignore_errors=True)
     with writing(folder), tempfile.TemporaryDirectory(prefix=_WORKPLACE, dir=folder) as name:
         yield Path(name)
 
 
 def _write_text(path: Path, tokens: Any, words: Sequence[str]) -> None:
-    """Write the sample in KenLM's words, a sentence a line."""
+    """Write the sample in KenLM's words, one sentence per line."""
     spelled = [f"{word} " for word in words]
     spelled[EOS] = "\n"
     with path.open("w", encoding="utf-8") as file:
@@ -199,7 +202,10 @@ def _write_text(path: Path, tokens: Any, words: Sequence[str]) -> None:
 
 
 def load_ngram(folder: ModelFolder) -> Ngram:
-    """Read what `train_ngram` wrote, digest first, as KenLM trusts offsets. Raises RunError if it is not whole."""
+    """Load a model that `train_ngram` wrote. Raises RunError if it is damaged.
+
+    The digest is checked first, because KenLM trusts the offsets in its file.
+    """
     description = read_description(folder, (NGRAM,))
     digest = check_weights(folder.ngrams, description)
     tokenizer, own_digest = described_tokenizer(folder, description)
@@ -210,18 +216,18 @@ def load_ngram(folder: ModelFolder) -> Ngram:
 
 
 def _opened(path: Path, order: int) -> Any:
-    """Return KenLM's model in a file. Raises RunError in one line if it is damaged or of another order."""
+    """Open a KenLM model. Raises a one-line RunError if it is damaged or of another order."""
     try:
         model = kenlm.Model(str(path))
     except OSError as error:
-        raise RunError(f"{path}: cannot be read by KenLM ({' '.join(str(error).split())[:300]})") from None
+        raise RunError(f"{path}: KenLM can't read this file ({' '.join(str(error).split())[:300]}); {AGAIN}.") from None
     if model.order != order:
-        raise RunError(f"{path}: an n-gram model of order {model.order}, it should be of order {order}")
+        raise RunError(f"{path}: this n-gram model has order {model.order} instead of {order}; {AGAIN}.")
     return model
 
 
 def measure(ngram: Ngram, held_out: HeldOut) -> Perplexity:
-    """Return the perplexity on held-out text, each sentence after `<s>`: no n-gram crosses the end of a sentence."""
+    """Return the perplexity on held-out text. Each sentence starts after `<s>`, so no n-gram spans two sentences."""
     tokens = held_out.tokens.astype(np.int64)
     nats = []
     for sentence in np.split(tokens, np.flatnonzero(tokens == EOS) + 1):

@@ -1,4 +1,4 @@
-"""The dry run of a command: what its runs take, each and together, as a table of models by sizes, and sums."""
+"""Print the dry run of a command: a table of what each run takes, by model and size, and the totals."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from train.runs.labels import CurveNames, in_order, name_curves
 if TYPE_CHECKING:
     from train.estimate import Estimate
 
-WIDTH = 160  # of a table that goes to a file or a pipe
+WIDTH = 160  # width of a table that is written to a file or a pipe
 MIB = 2**20
-HEADINGS = ("", "runs", "done", "words seen\na run", "steps\na run", "parameters", "memory\nMiB", "disk\nMiB",
-            "hours\na run", "all")  # fmt: skip
+HEADINGS = ("", "runs", "done", "words seen\nper run", "steps\nper run", "parameters", "memory\nMiB", "disk\nMiB",
+            "hours\nper run", "hours\nin all")  # fmt: skip
 
 
 class Plan:
@@ -29,20 +29,20 @@ class Plan:
         self.notes: list[str] = []
 
     def note(self, text: str) -> None:
-        """Add a remark, once for all runs that share it."""
+        """Add a remark unless another run has added it."""
         if text not in self.notes:
             self.notes.append(text)
 
     def add(self, run: Estimate) -> None:
-        """Add a run unless it is there."""
+        """Add a run unless it was added before."""
         if all(run.name != other.name for other in self.runs):
             self.runs.append(run)
 
     def show(self) -> None:
-        """Print the table, and below it sums, assumptions and notes."""
+        """Print the table, followed by totals, assumptions and notes."""
         if not self.runs:
             return
-        from rich.console import Console  # here, so that a command that plans nothing starts sooner
+        from rich.console import Console  # imported here, so that commands that plan nothing start faster
 
         from pairscale.console import print_text
         from pairscale.tables import filled_table, print_table
@@ -57,7 +57,7 @@ class Plan:
         return name_curves({run.name: dataclasses.asdict(run.config.of_run()) for run in self.runs})
 
     def cells(self) -> list[tuple[str, str, list[Estimate]]]:
-        """Return the runs of each label (train/runs/labels.py) and size, in the order of both."""
+        """Return the runs of each curve (named by train/runs/labels.py) and size, sorted by both."""
         names = self._curves().names
         cells: dict[tuple[str, str], list[Estimate]] = {}
         for run in self.runs:
@@ -68,7 +68,7 @@ class Plan:
         return [(label, size, cells[label, size]) for label, size in order]
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return a row per label and size, and above its rows a row with the label alone."""
+        """Return one row per curve and size, with a heading row above each curve."""
         rows: list[tuple[str, ...]] = []
         above = None
         for label, size, runs in self.cells():
@@ -91,41 +91,46 @@ class Plan:
         return rows
 
     def totals(self) -> list[str]:
-        """Return sums over all runs, and the assumptions behind them."""
+        """Return the totals over all runs, and the assumptions behind them."""
         from train.loop.device import bf16_warning
 
         seconds, scoring = sum(run.seconds for run in self.runs), sum(run.scoring_seconds for run in self.runs)
         todo = [run for run in self.runs if run.seconds]
-        time = f"{clock(seconds)} of one process ({clock(scoring)} of it scoring)"
-        memory = "memory is of one run, the program included"
-        if (count := _at_once(todo)) > 1:
-            time += f"; on {count} cores, a run on each, about {clock(seconds / count)}"
+        count = _at_once(todo)
+        cores = f" on {count} cores" if count > 1 else ""
+        compute = f"{clock(seconds)} of compute" if count > 1 else "one process"
+        time = f"Time: about {clock(seconds / count)}{cores} ({compute}, {clock(scoring)} of it for scoring)."
+        largest = max(run.memory_bytes for run in todo or self.runs)
+        memory = f"Memory: up to {largest / MIB:,.0f} MiB per run, including the program"
+        if count > 1:
             together = sum(sorted((run.memory_bytes for run in todo), reverse=True)[:count])
-            memory += f": {count} at a time take up to {together / MIB:,.0f} MiB"
-        disk = f"{sum(run.disk_bytes for run in self.runs) / MIB:,.0f} MiB of disk"
+            memory += f"; up to {together / MIB:,.0f} MiB for {count} runs at a time"
+        disk = f"Disk: {sum(run.disk_bytes for run in self.runs) / MIB:,.0f} MiB"
         if snapshots := sum(run.snapshot_bytes for run in self.runs):
-            disk += f" ({snapshots / MIB:,.0f} MiB of it snapshots)"
+            disk += f", {snapshots / MIB:,.0f} MiB of it for snapshots"
         checkpoints = max((run.checkpoint_bytes for run in self.runs if not run.done), default=0)
         lines = [
-            f"{plural(len(self.runs), 'run')} ({sum(run.done for run in self.runs):,} done already), "
-            f"{_count(sum(run.words_seen for run in self.runs))} words seen, {time}",
-            f"{disk}, and up to {checkpoints / MIB:,.0f} MiB more for each run that trains; {memory}",
+            f"{plural(len(self.runs), 'run')} ({sum(run.done for run in self.runs):,} already done), "
+            f"{_count(sum(run.words_seen for run in self.runs))} words in all, counting repeats.",
+            time,
+            f"{memory}.",
+            f"{disk}, and up to {checkpoints / MIB:,.0f} MiB more for each run while it trains.",
         ]
         lines += [line for run in self.runs for line in _text(run.config)]
         cells = ((label, run) for label, _, runs in self.cells() for run in runs)
-        lines += [f"at {run.words_per_s:,.0f} words/s ({run.rate_is}): {label}" for label, run in cells]
+        lines += [f"Speed: {run.words_per_s:,.0f} words/s ({run.rate_is}) for {label}." for label, run in cells]
         if any(run.config.model.counted for run in self.runs):
-            lines.append("parameters, memory and disk of n-gram models are upper limits")
+            lines.append("Parameters, memory and disk of n-gram models are upper limits.")
         if any(run.guessed for run in self.runs):
             lines.append(
-                "A corpus is not prepared, so tokens per word and the vocabulary are guesses, and nothing checks that "
-                f"its text is large enough. {as_typed('python -m corpora')} prepares it."
+                "The corpus is not prepared yet, so tokens per word and the size of the vocabulary are guesses, and "
+                f"the text may turn out too small. To prepare it, run {as_typed('python -m corpora')}."
             )
         return list(dict.fromkeys(filter(None, [*lines, *(bf16_warning(run.config) for run in todo)])))
 
 
 def _at_once(todo: list[Estimate]) -> int:
-    """Return how many runs train at a time here: one on a GPU, else as many as there are cores and memory for."""
+    """Return how many runs train at a time on this machine: one on a GPU, or as many as cores and memory allow."""
     import torch
 
     from pairscale.machine import available_cores, fit_memory
@@ -137,24 +142,24 @@ def _at_once(todo: list[Estimate]) -> int:
 
 
 def _text(config: RunConfig) -> list[str]:
-    """Return the corpus of a run with the bytes that it takes or would take on the disk, and what its filter does."""
+    """Describe a run's corpus and its space on the disk, and any filter."""
     from corpora.prepare import corpus_folder, store_bytes
 
     folder = corpus_folder(config)
     prepared, text = store_bytes(config)
-    store = f"{prepared / MIB:,.0f} MiB in {folder}" if prepared else f"not prepared in {folder}"
-    more = f", about {text / MIB:,.0f} MiB more to be prepared" if text else ""
-    lines = [f"corpus {config.corpus.name}: {store}{more}"]
+    store = f"{prepared / MIB:,.0f} MiB in {folder}" if prepared else f"not prepared yet (folder {folder})"
+    more = f"; preparing it takes about {text / MIB:,.0f} MiB more" if text else ""
+    lines = [f"Corpus {config.corpus.name}: {store}{more}."]
     if config.filter is not None and config.ablate.acts:
         lines.append(
-            f"filter={config.filter.name}, ablate.action={config.ablate.action}: python -m corpora says how much it "
-            "leaves out; sizes and times here are those of the full text"
+            f"filter={config.filter.name}, ablate.action={config.ablate.action}: sizes and times are for the full "
+            "text. Run python -m corpora to see how much the filter changes."
         )
     return [*lines, *filter(None, [config.unused_filter])]
 
 
 def _count(number: float) -> str:
-    """Return a number in three digits: 1.25B."""
+    """Format a number with three digits, such as 1.25B."""
     for unit, size in (("B", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= size:
             return f"{number / size:.3g}{unit}"

@@ -1,4 +1,4 @@
-"""`python -m train.rank`: a further process of a run on several devices, started by train/loop/device.py."""
+"""Run a further process of a run on several devices (`python -m train.rank`). train/loop/device.py starts it."""
 
 import os
 import pickle

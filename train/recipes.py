@@ -1,4 +1,4 @@
-"""Recipes: the types of the configuration group `recipe` (values: conf/recipe/), with optimisers and schedules."""
+"""Optimisers, schedules and budgets: the types of the configuration group `recipe` (values: conf/recipe/)."""
 
 from __future__ import annotations
 
@@ -11,37 +11,40 @@ from msgspec import Meta
 
 from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Number, Seed, Share, Size, register_types
 from pairscale.errors import ConfigError, check_between
-from pairscale.sizes import parse_size
+from pairscale.sizes import parse_size, written
 
 if TYPE_CHECKING:
     from torch.nn import Parameter
     from torch.optim import Optimizer
 
 COLUMNS = "columns"
-# Far beyond any model; above them sizes overflow, or a run would take years to begin.
+# Far larger than any model. Beyond this, sizes overflow or a run would take years to begin.
 MAX_WIDTH = 100_000
 Width = Annotated[int, Meta(ge=1, le=MAX_WIDTH)]
 
 
 @dataclass(kw_only=True)
 class BudgetConfig:
-    """How long to train: either epochs or words, and with epochs the fewest words."""
+    """How long to train: either epochs or words. With epochs, a minimum number of words can be set."""
 
     epochs: Annotated[float, Meta(ge=0, le=1_000_000)] | None = None  # passes over the sample
-    words: Size | None = None  # words seen, "2M"; with repeats
-    min_words: Size | None = None  # with epochs: more of them over small samples
+    words: Size | None = None  # words to read, counting repeats, such as "2M"
+    min_words: Size | None = None  # with epochs: read at least this many words, so small samples get more epochs
 
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.words is None):
-            remedy = "" if self.epochs is None else "; set the other to null, as in recipe.budget.words=null"
+            remedy = "" if self.epochs is None else " To unset one, write recipe.budget.epochs=null or .words=null."
             raise ConfigError(
-                f"recipe.budget: give exactly one of epochs (got {self.epochs}) and words (got {self.words}){remedy}"
+                f"recipe.budget.epochs={written(self.epochs)}, recipe.budget.words={written(self.words)}: set exactly "
+                f"one of the two.{remedy}"
             )
         if self.min_words is not None and self.epochs is None:
-            raise ConfigError(f"recipe.budget.min_words={self.min_words}: goes with epochs, not with words")
+            raise ConfigError(
+                f"recipe.budget.min_words={self.min_words}: works only with recipe.budget.epochs, not with words."
+            )
 
     def words_seen(self, sample_words: float) -> int:
-        """Return the words that a run on a sample of so many sees at least, with repeats."""
+        """Return how many words a run reads at least, counting repeats, from a sample of `sample_words` words."""
         if self.words is not None:
             return parse_size(self.words, "recipe.budget.words")
         assert self.epochs is not None
@@ -53,60 +56,62 @@ class BudgetConfig:
 
 @dataclass(kw_only=True)
 class RecipeConfig:
-    """Optimiser, schedule and budget. `seed` draws dropout (null: derived from the run's seed).
+    """Optimiser, schedule and budget.
 
-    A recipe is a subclass with `optimizer` and, if it has a schedule, `scheduled_rate`, which depends on the step
-    alone, so that nothing is stored, or `rate_after_validation`, which changes the rate of the optimiser.
+    A recipe is a subclass that defines `optimizer`. A subclass with a schedule also defines `scheduled_rate`, which
+    depends only on the step, so that nothing is stored, or `rate_after_validation`, which changes the optimiser's rate.
     """
 
-    name: str  # of the recipe, kept in the run
-    seed: Seed | None = None  # orders the data; null: derived from the run's seed
-    budget: BudgetConfig  # length of the training: epochs, or words seen
-    batch: Width  # columns of the token stream, or blocks a step
-    bptt: Width  # tokens a step per column, or of a block
-    lr: AboveZero  # learning rate at its highest
-    clip: AboveZero  # L2 norm of the whole gradient
-    export: Literal["best", "last"]  # weights for scoring
-    validate_every: Size | None = None  # words seen between validations; null: at the end of an epoch
-    validation_words: Number  # words of the validation split, at most, that a validation reads
-    checkpoint_every: Size | None = field(default=None, metadata=NOT_IN_DIGEST)  # words seen; null: with validation
-    # columns: of one stream, read with carried state; or blocks, each read from its beginning (train/loop/batches.py).
+    name: str  # name of the recipe, recorded in the run
+    seed: Seed | None = None  # orders the data and draws dropout; null: derived from the run's seed
+    budget: BudgetConfig  # length of the training, in epochs or words seen
+    batch: Width  # columns of the token stream, or blocks per step
+    bptt: Width  # tokens per step in each column, or tokens per block
+    lr: AboveZero  # the highest learning rate
+    clip: AboveZero  # largest L2 norm of the whole gradient; larger gradients are scaled down
+    export: Literal["best", "last"]  # which weights to score: those with the best validation, or the last
+    validate_every: Size | None = None  # words seen between validations; null: validate after each epoch
+    validation_words: Number  # largest number of words that a validation reads from the validation split
+    # Words seen between checkpoints; null: at each validation.
+    checkpoint_every: Size | None = field(default=None, metadata=NOT_IN_DIGEST)
+    # columns reads one stream with carried state; the others read blocks, each from its beginning (loop/batches.py).
     packing: Literal["columns", "stream", "sentences", "documents"] = "columns"
-    accumulate: Annotated[int, Meta(ge=1)] = 1  # parts of a step's blocks that are read one after another
+    accumulate: Annotated[int, Meta(ge=1)] = 1  # number of parts in which the blocks of a step are read, to save memory
 
-    moments: ClassVar[int] = 0  # state of the optimiser in numbers per weight
-    trains: ClassVar[bool] = True  # False: of a model that comes trained
+    moments: ClassVar[int] = 0  # numbers per weight that the optimiser stores
+    trains: ClassVar[bool] = True  # False for models that are trained already
 
     def check_trains(self, model: str) -> None:
-        """Raise ConfigError if the model of that name comes trained."""
+        """Raise ConfigError if the recipe belongs to a model that is trained already."""
         if not self.trains:
-            raise ConfigError(f"model={model}: comes trained; python -m eval scores it")
+            raise ConfigError(f"model={model}: this model is trained already. Score it with python -m eval.")
 
     def __post_init__(self) -> None:
         check_between("recipe.accumulate", self.accumulate, 1, max(1, self.batch))
         if self.accumulate > 1 and self.packing == COLUMNS:
             raise ConfigError(
-                f"recipe.accumulate={self.accumulate}: divides the blocks of a step; recipe.packing=columns has none"
+                f"recipe.accumulate={self.accumulate}: only blocks can be read in parts, and recipe.packing=columns "
+                "has none. Use recipe.accumulate=1."
             )
 
     def optimizer(self, parameters: Iterable[Parameter]) -> Optimizer:
-        """Return a new optimiser of `parameters`. Raises TypeError for a recipe that trains nothing."""
-        raise TypeError(f"no optimiser for {type(self).__name__}")
+        """Return a new optimiser for `parameters`. Raises TypeError if the recipe trains nothing."""
+        raise TypeError(f"{type(self).__name__} has no optimiser")
 
     def scheduled_rate(self, step: int, total_steps: int) -> float | None:
-        """Return the learning rate of step `step` (from 0) of `total_steps`; None if validation sets it."""
+        """Return the learning rate of a step (counted from 0), or None if validations set the rate."""
         return None
 
     def rate_after_validation(self, rate: float, improved: bool) -> float:
-        """Return the learning rate after a validation at `rate`; `improved`: its loss was the best so far."""
+        """Return the learning rate after a validation. `improved` is True if its loss was the best so far."""
         return rate
 
 
 @dataclass(kw_only=True)
 class SgdPlateauConfig(RecipeConfig):
-    """Plain SGD; its rate is divided after each validation that is not better (Gulordava et al. 2018)."""
+    """Plain SGD, whose learning rate is divided after each validation without improvement (Gulordava et al. 2018)."""
 
-    # Divisor of the learning rate after a validation that is no improvement.
+    # Divide the learning rate by this after a validation without improvement.
     divide_by: Annotated[float, Meta(gt=1, le=1e300)]
 
     def optimizer(self, parameters: Iterable[Parameter]) -> Optimizer:
@@ -124,7 +129,7 @@ class AdamCosineConfig(RecipeConfig):
 
     moments: ClassVar[int] = 2
 
-    warmup: Annotated[float, Meta(ge=0, lt=1)]  # share of the steps
+    warmup: Annotated[float, Meta(ge=0, lt=1)]  # share of the steps during which the rate rises
     min_lr: float  # learning rate at the end
 
     def __post_init__(self) -> None:
@@ -144,37 +149,37 @@ class AdamCosineConfig(RecipeConfig):
 class AdamWConfig(RecipeConfig):
     """AdamW (Loshchilov and Hutter 2019) with warm-up and a schedule over the run's own steps.
 
-    Weight decay is of matrices alone, embeddings included: biases and gains of layer norms have none.
+    Weight decay applies only to matrices, including embeddings, and not to biases or gains of layer norms.
     """
 
     moments: ClassVar[int] = 2
 
-    bptt: Annotated[int, Meta(ge=0)] = 0  # is `context`
-    context: Width  # tokens of a block, or a step per column
+    bptt: Annotated[int, Meta(ge=0)] = 0  # set by `context`
+    context: Width  # tokens per block, or per step in each column
     schedule: Literal["cosine", "wsd"]
-    warmup: Share  # of the steps
-    decay: Share  # schedule=wsd: share of the steps, the last ones, in which the rate falls
+    warmup: Share  # share of the steps during which the rate rises
+    decay: Share  # schedule=wsd: share of the steps, at the end, during which the rate falls
     min_lr: float  # learning rate at the end
-    weight_decay: Share  # share of a weight that a step with learning rate 1 removes
-    betas: list[Annotated[float, Meta(ge=0, lt=1)]]  # decay rates of the two moments of the gradient
-    eps: AboveZero  # added to the root of the second moment
+    weight_decay: Share  # share of a weight that is removed per step at a learning rate of 1
+    betas: list[Annotated[float, Meta(ge=0, lt=1)]]  # decay rates of the gradient's two moments
+    eps: AboveZero  # added to the square root of the second moment
 
     def __post_init__(self) -> None:
         if self.bptt not in (0, self.context):
             raise ConfigError(
-                f"recipe.bptt={self.bptt}: recipe={self.name} reads recipe.context={self.context} tokens; give "
-                f"recipe.context={self.bptt}, and leave recipe.bptt out"
+                f"recipe.bptt={self.bptt}: recipe={self.name} uses recipe.context (now {self.context}). Write "
+                f"recipe.context={self.bptt} instead."
             )
         self.bptt = self.context
         super().__post_init__()
         if self.schedule == "wsd" and self.warmup + self.decay > 1:
             raise ConfigError(
-                f"recipe.warmup={self.warmup} and recipe.decay={self.decay}: are shares of the same steps; their sum "
-                "must be 1 or less"
+                f"recipe.warmup={self.warmup}, recipe.decay={self.decay}: both are shares of the same steps, so their "
+                "sum must be at most 1."
             )
         check_between("recipe.min_lr", self.min_lr, 0, self.lr)
         if len(self.betas) != 2:
-            raise ConfigError(f"recipe.betas={self.betas}: must be two numbers, such as [0.9,0.95]")
+            raise ConfigError(f"recipe.betas={self.betas}: must be two numbers, such as [0.9,0.95].")
 
     def optimizer(self, parameters: Iterable[Parameter]) -> Optimizer:
         from torch.optim import AdamW
@@ -190,9 +195,10 @@ class AdamWConfig(RecipeConfig):
         )  # fmt: skip
 
     def scheduled_rate(self, step: int, total_steps: int) -> float | None:
-        """Return the rate of a linear warm-up, then of a cosine (Loshchilov and Hutter 2017) or of WSD.
+        """Return the learning rate: a linear warm-up, then a cosine (Loshchilov and Hutter 2017) or WSD.
 
-        WSD (warm-up, stable, decay: Hu et al. 2024, section 4) keeps `lr` until it falls in a line over the last steps.
+        WSD (warm-up, stable, decay; Hu et al. 2024, section 4) keeps the rate at `lr` and lowers it linearly over the
+        last steps.
         """
         if self.schedule == "cosine" or step < self.warmup * total_steps:
             return warmed_cosine(self, step, total_steps)
@@ -202,7 +208,7 @@ class AdamWConfig(RecipeConfig):
 
 
 def warmed_cosine(recipe: AdamCosineConfig | AdamWConfig, step: int, total_steps: int) -> float:
-    """Return the rate of a linear warm-up, then of a cosine down to `min_lr` (released code of Dai et al.)."""
+    """Return the rate of a linear warm-up followed by a cosine down to `min_lr`, as in the code of Dai et al."""
     warmup = recipe.warmup * total_steps
     if step < warmup:
         return recipe.lr * (step + 1) / (warmup + 1)
@@ -212,7 +218,7 @@ def warmed_cosine(recipe: AdamCosineConfig | AdamWConfig, step: int, total_steps
 
 @dataclass(kw_only=True)
 class UntrainedConfig(RecipeConfig):
-    """The recipe of a model that comes trained: no training."""
+    """The recipe of a model that is trained already. It trains nothing."""
 
     trains: ClassVar[bool] = False
     budget: BudgetConfig = field(default_factory=lambda: BudgetConfig(epochs=0))
@@ -229,7 +235,10 @@ class UntrainedConfig(RecipeConfig):
 
 @dataclass(kw_only=True)
 class CountedConfig(UntrainedConfig):
-    """The recipe of a model counted in one pass; budgets, batches and rates are reset, to be in no run's identity."""
+    """The recipe of a model that is counted in one pass.
+
+    Budgets, batches and rates are reset, so that they do not change a run's identity.
+    """
 
     trains: ClassVar[bool] = True
     validation_words: Number

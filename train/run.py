@@ -1,4 +1,4 @@
-"""One run from its configuration to a model for scoring: skip if done, resume if unfinished, train, export."""
+"""Train one run, from its configuration to a model for scoring: skip it if done, resume it if unfinished."""
 
 import contextlib
 import dataclasses
@@ -17,25 +17,30 @@ from pairscale.schema import read_json
 from pairscale.sizes import clock, written
 from train.config import RunConfig, config_digest
 from train.runs.folder import FAILED, GRID, UNFINISHED, MetricsFile, RunFolder, exported_validation, numbers
-from train.runs.labels import beside_others
+from train.runs.labels import describe_nearest_run
 from train.runs.provenance import git_state, job_of, versions
 from train.trackers.tracker import Tracker, tracked
 
 
 def corpus_of(config: RunConfig) -> Corpus:
-    """Return the corpus that a run reads. Nothing of it is prepared yet."""
+    """Return the corpus that a run reads. This prepares nothing."""
     return Corpus(dataclasses.replace(config.of_run(), tokenizer=config.model.reads(config.tokenizer)))
 
 
 def train_run(config: RunConfig, corpus: Corpus, check: Callable[[], object] | None = None) -> RunFolder:
-    """Train the run that `config` describes unless it is done; resume it if it was stopped. Return its folder.
+    """Train a run unless it is done, or resume it if it was stopped. Return its folder.
 
-    `corpus` is what it reads (`corpus_of`), prepared as training asks for it. `check` is called before the work, and
-    raises what would stop a later step, such as scoring.
+    An error that stops the training is recorded in the manifest, then raised. If bad input stops a run before any work,
+    its folder is left as it was, unless a sweep requested the run.
 
-    Raises RunError if another process is at work on the run or its training diverges, WriteError if a disk is full,
-    and whatever stops training, after recording the reason in the manifest. Bad input that stops a run before any work
-    leaves no trace of it, unless a sweep requested the run.
+    Args:
+        config: the configuration of the run.
+        corpus: the corpus that it reads (`corpus_of`), which is prepared as training needs it.
+        check: called before any work, to raise errors that would stop a later step, such as scoring.
+
+    Raises:
+        RunError: if another process is working on the run, or if its training diverges.
+        WriteError: if a disk is full.
     """
     if note := config.unused_filter:
         say(note)
@@ -49,8 +54,8 @@ def train_run(config: RunConfig, corpus: Corpus, check: Callable[[], object] | N
         if folder.done:
             _report(config, folder)
             return folder
-        if difference := beside_others(config):
-            say(f"new run {folder.path.name} {difference}")
+        if difference := describe_nearest_run(config):
+            say(f"New run {folder.path.name} {difference}.")
         with Attempt(config, folder):
             if check is not None:
                 check()
@@ -69,36 +74,36 @@ def _report(config: RunConfig, folder: RunFolder) -> None:
 
 
 def run_title(config: RunConfig) -> str:
-    """Return a run in words, for people who watch it."""
+    """Describe a run for the progress display."""
     size = f"{config.sample.size} {config.sample.count} of {config.corpus.name}"
     return f"{config.model.name}, {size}, seed {config.seed}" if config.recipe.trains else config.model.name
 
 
 def say_summary(folder: RunFolder) -> None:
-    """Print how the run that this process was at was trained, in a line."""
+    """Print a one-line summary of the run that this process has just trained."""
     if not result_so_far().new:
-        say(str(folder.path), "done already", "green")
+        say(f"{folder.path} (nothing to do)", "Already trained:", "green")
         return
     manifest = folder.read_manifest()
     parts = [f"{manifest['words_per_s']:,} words/s"] if manifest.get("words_per_s") else []
     parts += [f"{sum(manifest['ngrams']):,} n-grams"] if manifest.get("ngrams") else []
     last = manifest["last"]
-    parts += [f"valid perplexity {last['valid_ppl']:,.1f} a word"] if "valid_ppl" in last else []
-    parts += [f"valid pseudo-perplexity {last['valid_pseudo_ppl']:,.1f} a word"] if "valid_pseudo_ppl" in last else []
+    for name, label in (("valid_ppl", "perplexity"), ("valid_pseudo_ppl", "pseudo-perplexity")):
+        parts += [f"validation {label} {last[name]:,.1f} per word"] if name in last else []
     if substituted := manifest.get("fallback_discounts"):
-        parts.append(f"model.discount_fallback for orders {', '.join(map(str, substituted))}")
-    say(f"trained {folder.path.name} in {clock(manifest['wall_s'])}: {', '.join(parts)}")
+        parts.append(f"model.discount_fallback used for orders {', '.join(map(str, substituted))}")
+    say(f"Trained {folder.path.name} in {clock(manifest['wall_s'])}: {', '.join(parts)}.")
 
 
 def track_points(tracker: Tracker, folder: RunFolder) -> None:
-    """Track the points of metrics.csv that the tracker does not have."""
+    """Send the points of metrics.csv that the tracker doesn't have yet."""
     for row in MetricsFile(folder.metrics).rows:
-        if row.get("words_seen"):  # of a file that someone changed: no point of a curve
+        if row.get("words_seen"):  # missing only if someone changed the file
             tracker.log(numbers(row))
 
 
 def _track_result(tracker: Tracker, config: RunConfig, folder: RunFolder) -> None:
-    """Track the results of a training run that is done and, with logger.artifacts=[model], its model."""
+    """Send the results of a finished training run and, with logger.artifacts=[model], its model."""
     manifest = folder.read_manifest()
     names = ("sample_words", "words_seen", "tokens", "vocabulary", "parameters", "words_per_s", "wall_s", "attempts")
     exported = exported_validation(folder.metrics, config.recipe.export)
@@ -110,7 +115,7 @@ def _track_result(tracker: Tracker, config: RunConfig, folder: RunFolder) -> Non
 
 
 def _train(config: RunConfig, corpus: Corpus, folder: RunFolder, tracker: Tracker) -> None:
-    # Imported here, so that a command that trains nothing starts at once.
+    # Imported here, so that commands that train nothing start faster.
     if config.model.counted:
         from train.ngram import train_ngram
 
@@ -128,39 +133,40 @@ def _train(config: RunConfig, corpus: Corpus, folder: RunFolder, tracker: Tracke
 
 
 def _skip(config: RunConfig, folder: RunFolder, corpus: Corpus) -> None:
-    """Remove checkpoints that a kill at a run's end left. Raises as `_check_text`."""
+    """Remove checkpoints of a run that was killed at its very end. Raises RunError as `_check_text` does."""
     _check_text(folder, corpus)
     if folder.checkpoint_folder.exists():
         with folder.locked():
             folder.remove_checkpoints()
     if config.trainer.snapshots is not None and not folder.snapshots and not config.model.counted:
         say(
-            f"{folder.path.name}: has no snapshots, which are written while a run trains: remove its folder, or give "
-            f"another study, for trainer.snapshots={written(config.trainer.snapshots)}"
+            f"{folder.path.name} was trained without snapshots, which are written during training. To get those of "
+            f"trainer.snapshots={written(config.trainer.snapshots)}, remove the run's folder or choose another study."
         )
 
 
 def _check_text(folder: RunFolder, corpus: Corpus) -> None:
-    """Raise RunError if a run that is done was trained on another text than the prepared one."""
+    """Raise RunError if a finished run was trained on a different text than the prepared one."""
     text, digest = corpus.prepared_text
     trained = folder.read_manifest()["corpus"]["text"]
     if digest not in (None, trained):
         raise RunError(
-            f"{folder.path}: done, but trained on another text ({trained[:8]}) than {text} holds ({digest[:8]}); "
-            "give another corpus.name or study, or remove the run's folder"
+            f"{folder.path}: this run is done, but its training text (digest {trained[:8]}) was not the one in {text} "
+            f"({digest[:8]}). Choose another corpus.name or study, or remove the run's folder."
         )
 
 
 class _Sweep(TypedDict):
-    """Schema of what is read of a file of the study's grid: the runs of a sweep, by id."""
+    """Schema of the part of a sweep's record (runs/STUDY/grid) that is read here: its runs, by id."""
 
     runs: dict[str, Any]
 
 
 class Attempt:
-    """Work on a run as a context, in a locked folder: begins with "unfinished", ends with "failed" if it raises.
+    """Context of one attempt to train a run in its locked folder; it keeps the status in the manifest up to date.
 
-    Bad input that stops it before any work leaves the folder as it was, unless a sweep requested the run.
+    The status is "unfinished" from the start, and "failed" if the block raises an error. If bad input stops the attempt
+    before any work, the folder is restored, unless a sweep requested the run.
     """
 
     def __init__(self, config: RunConfig, folder: RunFolder):
@@ -170,7 +176,7 @@ class Attempt:
         self._files = {path: path.read_bytes() if path.exists() else None for path in (folder.config, folder.manifest)}
 
     def __enter__(self) -> None:
-        """Write config.yaml, and the beginning, code and number of this attempt into the manifest."""
+        """Write config.yaml, and record the time, the code and the number of this attempt in the manifest."""
         folder, git = self.folder, git_state()
         before = folder.read_manifest()
         earlier = before.get("git")
@@ -181,7 +187,7 @@ class Attempt:
             started=before.get("started", _now()),
             attempts=before.get("attempts", 0) + 1,
             git=git,
-            # The code of earlier attempts where it differs.
+            # The code of earlier attempts, if it differs.
             earlier_git=[*before.get("earlier_git", []), *([] if earlier in (None, git) else [earlier])],
             versions=versions(),
             reason=None,
@@ -193,18 +199,18 @@ class Attempt:
         if not isinstance(error, Exception):
             return
         folder = self.folder
-        with contextlib.suppress(WriteError):  # the disk may be full: `error` is raised in any case
+        with contextlib.suppress(WriteError):  # the disk may be full; `error` is raised in any case
             bad_input = isinstance(error, (ConfigError, InputError)) and folder.read_manifest() == self._begun
             if not bad_input or _is_requested(folder):
                 folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
-            else:  # nothing was done: a mistyped name, or a missing text
+            else:  # nothing was done, for example because of a typo or a missing text
                 self._undo()
 
     def _undo(self) -> None:
-        """Restore the folder, or remove it if it is new."""
+        """Restore the folder, or remove it if this attempt created it."""
         if self._fresh:
             self.folder.discard()
-            with contextlib.suppress(OSError):  # other runs are in it
+            with contextlib.suppress(OSError):  # the study has other runs
                 self.folder.path.parent.rmdir()
             return
         for path, data in self._files.items():
@@ -219,7 +225,7 @@ def _now() -> str:
 
 
 def _is_requested(run: RunFolder) -> bool:
-    """Return True if a sweep requested a run, or if the grid of its study cannot be read."""
+    """Return True if a sweep requested the run, or if the records of its study's sweeps can't be read."""
     try:
         sweeps = [read_json(path, _Sweep, RunError, "") for path in run.path.parent.glob(f"{GRID}/*.json")]
     except RunError:

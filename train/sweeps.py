@@ -1,9 +1,9 @@
-"""Sweeps (-m) of the commands `train` and `eval`: their points, how they run, and the runs that they request.
+"""Run sweeps (-m) of the commands `train` and `eval`, and record the runs that they request.
 
-A sweep records the runs that it requests with their study, so that those that never began count as missing. Then it
-runs them side by side (pairscale/command/pool.py). The record is a file per sweep, `runs/STUDY/grid/*.json`, with its
-command and its runs. A sweep of other values adds a file, the same one replaces its own, and removing a file takes it
-back. Without a record, the runs of a study are those of the experiment with its name. Imports no torch.
+A sweep first records the runs that it requests, so that runs that never began count as missing. Then it runs them side
+by side (pairscale/command/pool.py). Each sweep has one file, `runs/STUDY/grid/*.json`, with its command and its runs.
+Repeating a sweep replaces its file, and a sweep over other values adds one. Remove a file to withdraw its request.
+Without any file, the runs of a study are those of the experiment with its name. Imports no torch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pairscale.command.compose import axes_of, composed, group_files, points_of,
 from pairscale.command.line import Line, key_of
 from pairscale.command.main import Session
 from pairscale.command.pool import Job, check_codes, run_jobs
-from pairscale.command.schemas import build
+from pairscale.command.schemas import build, nearest
 from pairscale.errors import ConfigError, PairscaleError, RunError
 from pairscale.files import sha256_json, write_json
 from pairscale.schema import FolderName, read_json
@@ -33,35 +33,35 @@ from train.runs.folder import GRID, NO_STUDY, RunFolder
 from train.runs.schemas import StoredConfig, check_stored
 
 GRID_VERSION = 1
-_REMEDY = "remove it, and sweep again for the missing runs"
-_LAST = ("sample.size", "seed")  # keys that are named last, and of every run
+_REMEDY = "remove it, and repeat the sweep to train the missing runs"
+_LAST = ("sample.size", "seed")  # keys that every run's name ends with
 
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """A run of a sweep. varied: the overrides that tell it from the others; line: all of its command line."""
+    """One run of a sweep."""
 
-    varied: tuple[str, ...]
-    line: Line
+    varied: tuple[str, ...]  # the overrides in which it differs from the other runs
+    line: Line  # its whole command line
     config: Any
 
     @property
     def written(self) -> str:
-        """What tells it from the others, with its size and seed."""
+        """The overrides in which it differs from the other runs, followed by its size and seed."""
         size, seed = f"sample.size={self.config.sample.size}", f"seed={self.config.seed}"
         return shlex.join([*(word for word in self.varied if key_of(word) not in _LAST), size, seed])
 
     @property
     def is_run(self) -> bool:
-        """True if it names a run; False if it scores the runs of a study."""
+        """True if it names a run; False if it scores all runs of a study."""
         return self.line.command == "train" or names_a_run(self.line)
 
 
 def points(command: str, line: Line, refused: list[Exception] | None = None) -> Iterator[Point]:
     """Yield the runs of a sweep.
 
-    With `refused`, those with refused values are left out, and the error of each is added to it; without, the first
-    error is raised, but the path of a corpus may be missing, as it is no part of a run's identity.
+    If a list `refused` is given, runs with invalid values are skipped and their errors are added to it. Without a list,
+    the first error is raised, but a missing corpus path is accepted because it is not part of a run's identity.
     """
     schema = schema_of(command)
     for varied, whole in points_of(command, line):
@@ -78,13 +78,13 @@ def points(command: str, line: Line, refused: list[Exception] | None = None) -> 
 
 
 def names_a_run(line: Line) -> bool:
-    """Return True if a command line names a run: by an experiment, or by a value that can change its numbers."""
+    """Return True if a command line names a run: it has an experiment, or a value that can change a run's numbers."""
     in_digest = {part.name for part in dataclasses.fields(RunConfig) if part.metadata.get("digest", True)}
     return any((key := key_of(one).partition(".")[0]) == "experiment" or key in in_digest for one in line.overrides)
 
 
 def check_whole_sweep(command: str, line: Line, config: RunConfig) -> None:
-    """Raise ConfigError if a single training leaves axes of its experiment's sweep open, other than the seed."""
+    """Raise ConfigError if a single run of an experiment lacks a value for a swept key other than the seed."""
     typed = {key_of(one) for one in line.overrides}
     if "experiment" not in typed or not config.recipe.trains:
         return
@@ -92,13 +92,14 @@ def check_whole_sweep(command: str, line: Line, config: RunConfig) -> None:
     loose = [key for key in swept if key != "seed" and key not in typed]
     if loose:
         raise ConfigError(
-            f"experiment={line['experiment']}: sweeps {', '.join(swept)}; -m runs all of it (python -m {command} -m "
-            f"{line.written}), or give one run its own {' and '.join(f'{key}=VALUE' for key in loose)}"
+            f"experiment={line['experiment']}: this experiment is a sweep over {', '.join(swept)}. Add -m to run all "
+            f"of it (python -m {command} -m {line.written}), or choose one run with "
+            f"{' and '.join(f'{key}=VALUE' for key in loose)}."
         )
 
 
 def run_grid(command: str, line: Line, session: Session) -> None:
-    """Run the points of a sweep; with dry_run=true, plan each here. Raises RunError and RunInUse as `check_codes`."""
+    """Run a sweep; with dry_run=true, only plan each run. Raises RunError and RunInUse as `check_codes` does."""
     refused: list[Exception] = []
     found = list(points(command, line, refused))
     session.report_refused(refused, len(refused) + len(found))
@@ -117,7 +118,7 @@ def run_grid(command: str, line: Line, session: Session) -> None:
 
 
 def jobs_of(points: Iterable[Point]) -> list[Job]:
-    """Return the jobs of a sweep; a run that it names more than once, on one benchmark, is one job."""
+    """Return the jobs of a sweep. A run that is named more than once for the same benchmark becomes one job."""
     jobs: dict[tuple[Path, str], tuple[Point, Job]] = {}
     for point in points:
         config = point.config.of_run()
@@ -133,8 +134,8 @@ def jobs_of(points: Iterable[Point]) -> list[Job]:
 
 
 def _words_to_train_on(config: RunConfig) -> float:
-    """Return the words that a run trains on, with repeats; 0 if it is trained already."""
-    with suppress(PairscaleError):  # a study to be scored, or a damaged folder, which the run itself reports
+    """Return how many words a run still has to read, counting repeats; 0 if it is done."""
+    with suppress(PairscaleError):  # a study to score has no single run, and the run itself reports damaged folders
         if not RunFolder.of(config).done:
             words, budget = config.sample.number, config.recipe.budget
             return words if budget is None else budget.words_seen(words)
@@ -142,13 +143,13 @@ def _words_to_train_on(config: RunConfig) -> float:
 
 
 def memory_of(jobs: Sequence[Job]) -> int:
-    """Return the bytes that the largest of `jobs` takes; 0 if unknown, as for models that are not downloaded yet."""
+    """Return the memory of the largest job in bytes; 0 if unknown, as for models that are not downloaded yet."""
     configs = [job.config for job in jobs if job.config]
     trained = [config for config in configs if config.recipe.trains]
     folders = [Path(config.model.path) for config in configs if isinstance(config.model, PretrainedConfig)]
     weights = (sum(path.stat().st_size for path in folder.glob("*.safetensors")) for folder in folders)
-    largest = max(weights, default=0)  # loading takes no less
-    if trained:  # in a process of its own: torch's hundreds of MiB would stay here as long as the sweep takes
+    largest = max(weights, default=0)  # loading a model takes at least this much
+    if trained:  # in a separate process, or torch would keep hundreds of MiB here for the whole sweep
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             largest = max(largest, pool.submit(_peak_memory, trained).result())
     return largest
@@ -166,7 +167,7 @@ class _Point(TypedDict):
 
 
 class _Grid(TypedDict):
-    """Schema of a file of the grid."""
+    """Schema of a file in runs/STUDY/grid."""
 
     command: str
     benchmark: str | None
@@ -175,19 +176,19 @@ class _Grid(TypedDict):
 
 @dataclasses.dataclass(frozen=True)
 class RequestedRun:
-    """A run that sweeps requested."""
+    """A run that one or several sweeps requested."""
 
-    point: str  # the overrides that tell it from the others of its sweep
+    point: str  # the overrides in which it differs from the other runs of its sweep
     config: Mapping[str, Any]  # the part of its configuration that says what it is (train.config.DESCRIBED)
-    benchmarks: frozenset[str] = frozenset()  # those that it is to be scored on
-    commands: tuple[str, ...] = ()  # the sweeps
+    benchmarks: frozenset[str] = frozenset()  # the benchmarks to score it on
+    commands: tuple[str, ...] = ()  # the commands of the sweeps
 
 
 def record_points(points: Iterable[Point], command: str, typed: str) -> None:
-    """Write the runs that the command line `typed` requests to the grids of their studies, for `requested_runs`.
+    """Record in each study which runs the command line `typed` requests, for `requested_runs`.
 
-    Points that name no run (a sweep over benchmarks that scores a study), or several (model.revisions), are left out.
-    Raises ConfigError for runs to be trained without a corpus.
+    Points that name no run (a sweep over benchmarks that scores a study) or several runs (model.revisions) are skipped.
+    Raises ConfigError if a run to be trained has no corpus.
     """
     grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
     for point in points:
@@ -201,9 +202,13 @@ def record_points(points: Iterable[Point], command: str, typed: str) -> None:
 
 
 def write_grid(study: Path, points: Mapping[str, RunConfig], benchmark: str | None, command: str) -> None:
-    """Write the runs that the sweep `command` requests (point -> configuration); raises WriteError if it cannot.
+    """Write the file that records which runs a sweep requests. Raises WriteError if it cannot be written.
 
-    benchmark: None for runs that are only to be trained.
+    Args:
+        study: the folder of the study.
+        points: the configuration of each run, by the overrides that name it.
+        benchmark: the benchmark to score the runs on; None if they are only trained.
+        command: the command line of the sweep.
     """
     runs = {
         run_id(config): {"point": point, "config": described(dataclasses.asdict(config))}
@@ -219,7 +224,7 @@ def _grids(study: Path) -> list[tuple[Path, _Grid]]:
 
 
 def read_grid(study: Path) -> dict[str, RequestedRun]:
-    """Return all runs that the sweeps of a study requested, by run id. Raises RunError for any other file there."""
+    """Return all runs that the sweeps of a study requested, by run id. Raises RunError for a file it can't read."""
     requested: dict[str, RequestedRun] = {}
     for path, grid in _grids(study):
         for run, one in grid["runs"].items():
@@ -232,7 +237,7 @@ def read_grid(study: Path) -> dict[str, RequestedRun]:
 
 
 def forget_runs(study: Path, runs: Collection[str]) -> None:
-    """Take runs out of the grid of a study; a sweep of nothing else is gone. Raises as `read_grid`."""
+    """Remove runs from the records of a study's sweeps, and delete records left empty. Raises as `read_grid` does."""
     for path, grid in _grids(study):
         rest = {run: one for run, one in grid["runs"].items() if run not in runs}
         if not rest:
@@ -242,7 +247,7 @@ def forget_runs(study: Path, runs: Collection[str]) -> None:
 
 
 def is_requested(run: RunFolder, benchmark: str) -> bool:
-    """Return True if a sweep requested scores of a run on `benchmark`, or if the grid cannot be read."""
+    """Return True if a sweep requested scores of a run on `benchmark`, or if the records can't be read."""
     try:
         requested = read_grid(run.path.parent).get(run.path.name)
     except RunError:
@@ -251,18 +256,18 @@ def is_requested(run: RunFolder, benchmark: str) -> bool:
 
 
 def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[Point]:
-    """Yield the runs of an experiment's grid. Raises ConfigError if it is unknown."""
+    """Yield the runs of an experiment. Raises ConfigError if there is no such experiment."""
     line = Line.of([f"experiment={experiment}", *overrides])
     known = group_files("experiment", line.folders)
     if experiment not in known:
-        raise ConfigError(f"experiment={experiment}: no such experiment; available: {', '.join(known)}")
+        raise ConfigError(f"experiment={experiment}: no such experiment; {nearest(experiment, known)}")
     return points("eval", line)
 
 
 def requested_runs(runs: str | Path, study: str) -> dict[str, RequestedRun]:
-    """Return the runs that a study should have, by run id: those that its sweeps requested.
+    """Return the runs that a study's sweeps requested, by run id.
 
-    Without such a record they are those of the experiment with the study's name; {} if there is none.
+    Without any record, return the runs of the experiment with the study's name; {} if there is none.
     """
     recorded = read_grid(Path(runs) / study)
     if recorded or study not in group_files("experiment"):
@@ -277,15 +282,16 @@ def requested_runs(runs: str | Path, study: str) -> dict[str, RequestedRun]:
 
 
 def commands_of(requested: Iterable[RequestedRun]) -> list[str]:
-    """Return the commands that requested runs, each once, in order."""
+    """Return the commands that requested these runs, each once, in order."""
     return list(dict.fromkeys(command for run in requested for command in run.commands))
 
 
 def study_commands(runs: str | Path, study: str) -> list[str]:
-    """Return the commands that make a study: those of its sweeps, or that of the experiment with its name.
+    """Return the commands that reproduce a study.
 
-    Commands that scored runs of sweeps on further benchmarks follow, or a comment where none is recorded. A comment
-    stands for the runs of no sweep, with the files that have their configurations.
+    First come the commands of its sweeps, or of the experiment with its name. Then come the commands that scored these
+    runs on further benchmarks, or a comment where a command was not recorded. A comment at the end names the
+    configuration files of runs that belong to no sweep.
     """
     requested = requested_runs(runs, study)
     commands = commands_of(requested.values())
@@ -295,15 +301,16 @@ def study_commands(runs: str | Path, study: str) -> list[str]:
             others.append(run.config)
             continue
         manifest: Mapping[str, Any] = {}
-        with suppress(RunError):  # the analysis names the damaged file
+        with suppress(RunError):  # the analysis reports damaged files
             manifest = run.read_manifest()
         labels = {path.name for path in run.scores("").glob("*") if path.is_dir()}
         for label in sorted(labels.difference(manifest.get("scoring_failed", {}))):
             if label.partition("+")[0] not in request.benchmarks:
-                unknown = f"# scored on {label} by a command that is not recorded"
+                unknown = f"# Runs were also scored on {label}, by a command that was not recorded."
                 commands.append(manifest.get("scoring_commands", {}).get(label, unknown))
     if len(others) == 1:
-        commands.append(f"# of no sweep; its values: {others[0]}")
+        commands.append(f"# One run belongs to no sweep. Its configuration: {others[0]}")
     elif others:
-        commands.append(f"# {len(others)} runs of no sweep; their values: {Path(runs, study, '*', others[0].name)}")
+        place = Path(runs, study, "*", others[0].name)
+        commands.append(f"# {len(others)} runs belong to no sweep. Their configurations: {place}")
     return list(dict.fromkeys(commands))

@@ -1,7 +1,7 @@
-"""What removing a construction from the training text changes, from the long table.
+"""Estimate what removing a construction from the training text changes, from the long table.
 
-Start at ablation_effects. Runs that share a size and a seed read the same permutation of the text and start from the
-same weights, so each treatment is compared with its matched control (and with the full text) pair by pair.
+Start at `ablation_effects`. Runs with the same size and seed read the text in the same order and start from the same
+weights, so each treatment is compared with its matched control (and with the full text) pair by pair.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pairscale.errors import InputError
 
 NONE, REMOVE, CONTROL = "none", "remove", "control"  # actions in the column `action` of runs()
 TREATMENT_CONTROL, TREATMENT_FULL, CONTROL_FULL = "treatment - control", "treatment - full", "control - full"
-OVER_DOSES = "dose 1 - dose 0"  # the slope over doses: accuracy gained from none of the construction to all of it
-ALL_SIZES, PER_DOUBLING = "all sizes", "per doubling"  # values of the column `over`, next to the sizes
+OVER_DOSES = "dose 1 - dose 0"  # slope over doses: the accuracy gained between none and all of the construction
+ALL_SIZES, PER_DOUBLING = "all sizes", "per doubling"  # values of the column `over`, apart from sizes
 SCOPE, DIRECT, SAME, REST = "scope", "tests the construction", "same phenomena", "other phenomena"
-LEAST_DOSES = 3  # for a slope over doses; the full text is one of them
+LEAST_DOSES = 3  # that a slope over doses needs, including the full text
 INTERVENTION = ["construction", "action", "dose", "base"]
 COLUMNS = [
     "benchmark", "method", "kind", *INTERVENTION, "curve", "other", "over", "level", "name", "direct", "paradigms",
@@ -42,38 +42,42 @@ def ablation_effects(
 ) -> pd.DataFrame:
     """Estimate what each intervention in the training text changes.
 
-    Three kinds of comparison: each treatment less its matched control (of sentences that were removed), each treatment
-    less the full text, and each control less the full text, which checks that removing as many other sentences
-    changes nothing. A construction with three or more doses also gets the slope of accuracy over doses.
+    There are three kinds of comparisons: each treatment minus its matched control (which lacks as many other
+    sentences), each treatment minus the full text, and each control minus the full text. The last one checks that
+    removing other sentences changes nothing. A construction with three or more doses also gets the slope over doses.
 
-    Paired runs have the same size and seed; runs without a partner are left out. The interval is that of
-    `analysis.curves.lines.fit_line`: the paired t test at one size, else HC3 (MacKinnon and White 1985) with Student's
-    t. Two curves without any pair of runs are independent: Welch's (1947) degrees of freedom.
+    Paired runs have the same size and seed, and runs without a partner are left out. The interval at a single size is
+    that of the paired t test. Over several sizes it uses HC3 standard errors (MacKinnon and White 1985) with Student's
+    t. Curves without any pair of runs are independent, with Welch's (1947) degrees of freedom.
 
     Args:
-        accuracies: Long table of `accuracies()`. Baselines and points of one training are not used.
-        runs: Table of `runs()`, with the columns study, run, construction, action, dose and base.
-        margin: Accuracy below which a difference does not matter to you.
-        direct: Construction -> names of the paradigms that test it. These are averaged as "tests the construction",
-            next to the other paradigms of their phenomena and to all others (level "scope").
-        paired: False for tables in which equal seeds of two curves have nothing in common.
+        accuracies: The long table of `accuracies()`. Baselines and checkpoints of a single training aren't used.
+        runs: The table of `runs()`, with the columns study, run, construction, action, dose and base.
+        margin: A difference in accuracy that is too small to matter to you.
+        confidence: The level of the intervals.
+        direct: The names of the paradigms that test each construction. The level "scope" has means over these ("tests
+            the construction"), over the other paradigms of their phenomena, and over all other paradigms.
+        paired: Whether equal seeds of two curves have something in common.
 
     Returns:
-        One row per benchmark, method, comparison, `over` ("all sizes", each size, "per doubling"), level and name with
-        COLUMNS. difference: accuracy of `curve` less `other`; runs: pairs of runs if paired, else runs of both curves;
-        p_holm: corrected (Holm 1979) over the phenomena, or the paradigms, of a comparison, and for overall and scopes
-        over all comparisons of the same kind; equivalent: whether the interval lies within the margin, missing per
-        doubling. Empty if no run has an intervention.
+        One row per benchmark, method, comparison, `over` ("all sizes", each size, "per doubling"), level and name, with
+        COLUMNS. It is empty if no run has an intervention. Among the columns are
+
+        - difference: the accuracy of `curve` minus that of `other`
+        - runs: the number of pairs of runs if they are paired, else of runs of both curves
+        - p_holm: the p value, corrected (Holm 1979) over the phenomena, or the paradigms, of a comparison; for overall
+          and scopes, over all comparisons of the same kind
+        - equivalent: whether the interval is within the margin (missing per doubling)
 
     Raises:
-        InputError: A column is missing, a curve has two runs of one size and seed, or two curves have one dose.
+        InputError: If a column is missing, a curve has two runs of one size and seed, or two curves have the same dose.
     """
     check_columns(runs, ("study", "run", *INTERVENTION), "runs(study)")
     known = accuracies.drop(columns=INTERVENTION, errors="ignore").merge(
         runs[["study", "run", *INTERVENTION]], on=["study", "run"], validate="many_to_one"
     )
     known = known[~known["unit"].isin(TRAJECTORIES)].astype({"dose": str})
-    parts = [rows for curves in read_curves(known) for rows in _compared(curves, direct or {}, paired)]
+    parts = [rows for curves in read_curves(known) for rows in _compare_curves(curves, direct or {}, paired)]
     table = pd.concat(parts or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
     alone = table["level"].isin(["overall", SCOPE])
     family = table["name"].where(alone, table["curve"] + table["other"] + table["dose"])
@@ -83,9 +87,10 @@ def ablation_effects(
 
 
 def main_effects(effects: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows to state first: each treatment over all sizes, against its control or else the full text.
+    """Return the most important rows of `ablation_effects`: each treatment minus its control, over all sizes.
 
-    Only the units overall and, where they are known, the scopes; `effects` is the table of `ablation_effects`.
+    A treatment without a control is compared with the full text. The units are overall and, if they are known, the
+    scopes.
     """
     is_main = effects["kind"].isin([TREATMENT_CONTROL, TREATMENT_FULL]) & effects["level"].isin(["overall", SCOPE])
     rows = effects[is_main & (effects["over"] == ALL_SIZES)]
@@ -93,7 +98,7 @@ def main_effects(effects: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["kind"] == first].reset_index(drop=True)
 
 
-def _compared(curves: list[Curve], direct: Mapping[str, Collection[str]], paired: bool) -> Iterator[pd.DataFrame]:
+def _compare_curves(curves: list[Curve], direct: Mapping[str, Collection[str]], paired: bool) -> Iterator[pd.DataFrame]:
     """Yield the estimates of each comparison in one benchmark."""
     by_name = {curve.about["curve"]: curve for curve in curves}
     runs = pd.concat([curve.runs for curve in curves])
@@ -104,7 +109,10 @@ def _compared(curves: list[Curve], direct: Mapping[str, Collection[str]], paired
     for (base, construction), of in removed.groupby(["base", "construction"], sort=False):
         of = pd.concat([of, full[full["base"] == base]])
         if (twice := of.groupby("dose")["curve"].unique().loc[lambda curves: curves.str.len() > 1]).any():
-            raise InputError(f"{base}, {construction}: {' and '.join(twice.iloc[0])} have one dose, {twice.index[0]}.")
+            raise InputError(
+                f"{base}, {construction}: {' and '.join(twice.iloc[0])} both have the dose {twice.index[0]}. "
+                "Analyse them separately."
+            )
         names = dict(sorted(zip(of["dose"].map(Fraction).astype(float), of["curve"], strict=True)))
         if len(names) < LEAST_DOSES:
             continue
@@ -118,13 +126,13 @@ def _compared(curves: list[Curve], direct: Mapping[str, Collection[str]], paired
 
 
 def _contrasts(curves: Sequence[Curve], weights: Sequence[float], paired: bool) -> pd.DataFrame:
-    """Return the contrast of curves over all sizes, at each size and per doubling, a row per unit.
+    """Return the contrast of curves over all sizes, at each size and per doubling, with a row per unit.
 
-    Raises InputError for a curve with two runs of one size and seed.
+    Raises InputError if a curve has two runs of one size and seed.
     """
     places = pd.concat([of.runs[["curve", "size", "seed"]] for of in curves]).dropna()
     for name, size, seed in places[places.duplicated()].to_numpy()[:1] if paired else ():
-        raise InputError(f"Curve {name} has two runs of size {size} and seed {seed}. Give them different curves.")
+        raise InputError(f"Curve {name} has two runs of size {size} and seed {seed}. Give the runs different curves.")
     used, is_paired, left_out = match_runs(curves, ["size", "seed"], 0 if paired else 1)
     sizes = list(used[0].runs["size"].unique())
     parts = []
@@ -138,7 +146,7 @@ def _contrasts(curves: Sequence[Curve], weights: Sequence[float], paired: bool) 
 
 
 def _with_scopes(curve: Curve, direct: Mapping[str, Collection[str]], construction: str) -> Curve:
-    """Mark the paradigms that test the construction, and add their mean and the means of the other paradigms."""
+    """Mark the paradigms that test the construction, and add the scopes: means over these and over other paradigms."""
     units = curve.units
     paradigms = units["level"] == "paradigm"
     tests = paradigms & units["name"].isin(list(direct.get(construction, ())))
@@ -156,7 +164,7 @@ def _with_scopes(curve: Curve, direct: Mapping[str, Collection[str]], constructi
 
 
 def comparisons(runs: pd.DataFrame) -> Iterator[dict[str, str]]:
-    """Yield kind, intervention and the two curves of each comparison that the runs allow."""
+    """Yield the kind, the intervention and the two curves of each comparison that is possible with these runs."""
     curves = [row._asdict() for row in rows_of(runs[["curve", *INTERVENTION]].drop_duplicates())]
     full = [of for of in curves if of["action"] == NONE]
     acting = [of for of in curves if of["action"] != NONE]

@@ -1,4 +1,4 @@
-"""In which order phenomena are acquired: the amount of text from which on accuracy stays above its baseline."""
+"""Estimate in which order phenomena are acquired: after how much text accuracy stays above its baseline."""
 
 from __future__ import annotations
 
@@ -19,29 +19,34 @@ COLUMNS = [
 
 
 def words_to_threshold(accuracies: pd.DataFrame, margin: float = 0.1, confidence: float = 0.95) -> pd.DataFrame:
-    """Estimate the amount of training text at which each unit is acquired.
+    """Estimate the amount of training text after which each unit is acquired.
 
-    A unit is acquired at the smallest amount of text from which on its mean accuracy stays at or above a threshold,
-    which is its baseline plus `margin`. The baseline is chance (.5), or the mean accuracy of the model's untrained
-    runs, or of its runs on shuffled text of the largest size, whichever is highest. Between two sizes the means are
-    joined by a line over log2(sample_words).
+    A unit is acquired when its mean accuracy reaches a threshold and stays there for all larger sizes. The threshold is
+    a baseline plus `margin`. The baseline is the highest of chance (.5), the mean accuracy of the model's untrained
+    runs, and that of its largest runs on shuffled text. Between two sizes, mean accuracy follows a line over
+    log2(sample_words).
 
     The interval contains each amount of text at which the confidence interval of the mean accuracy contains the
-    threshold. The variance between runs is pooled over sizes (Student's t, R - sizes degrees of freedom; seeds - 1
-    for nested samples), and the baseline counts as known.
+    threshold. The variance between runs is pooled over sizes. Student's t has runs - sizes degrees of freedom, or at
+    most seeds - 1 for nested samples. The baseline is taken to be exact.
+
+    Args:
+        accuracies: The long table of `accuracies()`, with baselines if there are any.
+        margin: How far above its baseline accuracy must stay.
+        confidence: The level of the intervals.
 
     Returns:
-        One row per benchmark, method, curve and unit (level, name), with the columns COLUMNS. words, low, high: in the
-        unit of the curve (column `unit`). words is missing where the threshold is not crossed between the smallest and
-        the largest size; `status` says on which side. low is 0 where it lies before the smallest size, high is
-        infinite where it lies beyond the largest. rank: 1 is acquired first, within benchmark, method, curve and
-        level; units outside of the sizes share a rank. note: why there is no interval.
+        One row per benchmark, method, curve and unit (level, name), with COLUMNS. `words`, `low` and `high` count what
+        `unit` names. `words` is missing if the threshold isn't crossed between the smallest and the largest size, and
+        `status` says on which side it is. `low` is 0 before the smallest size, and `high` is infinite beyond the
+        largest. `rank` is 1 for the unit that is acquired first within a benchmark, method, curve and level. Units
+        without `words` on the same side share a rank. `note` says why there is no interval.
 
     Raises:
-        InputError: The margin does not lie between 0 and .5.
+        InputError: If the margin isn't above 0 and at most .5.
     """
     if not 0 < margin <= 0.5:
-        raise InputError(f"margin={margin}: must be above 0 and at most 0.5. It is a difference of accuracy, like 0.1.")
+        raise InputError(f"margin={margin}: must be above 0 and at most 0.5, such as 0.1. It is a gain in accuracy.")
     units = unit_accuracies(accuracies)
     units["kind"] = units.pop("baseline").fillna("")
     units["size"] = units["size"].fillna(units["sample_words"].astype(str))  # others' sizes may have no names
@@ -65,7 +70,7 @@ def words_to_threshold(accuracies: pd.DataFrame, margin: float = 0.1, confidence
 
 
 def _crossing(runs: pd.DataFrame, margin: float, confidence: float) -> dict[str, object]:
-    """Return the columns of one unit of a curve, from its runs, and `at`, log2 of the words, infinite outside."""
+    """Return the columns of one unit of a curve from its runs, and `at`, log2 of the words or infinite."""
     by_size = runs.groupby("size")
     means = by_size.agg(words=("sample_words", "mean"), accuracy=("accuracy", "mean"), runs=("run", "size"))
     means = means.sort_values("words", kind="stable").astype(np.float64)
@@ -74,7 +79,7 @@ def _crossing(runs: pd.DataFrame, margin: float, confidence: float) -> dict[str,
     at = _crosses(x, accuracy, baseline + margin, last=True)
     free = len(runs) - len(means)
     degrees = min(runs["seed"].nunique() - 1, free) if runs["nested"].any() else free
-    low, high, note = np.nan, np.nan, "One run of each size: no interval."
+    low, high, note = np.nan, np.nan, "No interval: there is one run per size."
     if degrees > 0:
         squares = ((runs["accuracy"] - by_size["accuracy"].transform("mean")) ** 2).sum()
         half = t_quantile(confidence, degrees) * np.sqrt(squares / free / means["runs"].to_numpy())
@@ -89,9 +94,9 @@ def _crossing(runs: pd.DataFrame, margin: float, confidence: float) -> dict[str,
 
 
 def _crosses(x: Array, curve: Array, threshold: float, last: bool) -> float:
-    """Return the x at which a curve through points (x, curve) reaches a threshold for the first or the last time.
+    """Return the x at which a curve through the points (x, curve) reaches a threshold for the first or the last time.
 
-    Minus infinity if that is before the first point, infinity if it is beyond the last.
+    This is minus infinity before the first point, and infinity beyond the last.
 
     >>> _crosses(np.arange(3.0), np.asarray([0.5, 0.6, 0.8]), 0.7, last=True)
     1.5

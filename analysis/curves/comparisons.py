@@ -1,4 +1,4 @@
-"""Differences between the slopes of curves, with tests corrected for their number."""
+"""Compare the slopes of curves, with p values corrected for the number of tests."""
 
 from __future__ import annotations
 
@@ -19,22 +19,31 @@ COMPARISON_COLUMNS = [
 
 
 def compare(accuracies: pd.DataFrame, margin: float | None = None, confidence: float = 0.95) -> pd.DataFrame:
-    """Compare the slopes of every two curves, at the sizes that both have.
+    """Compare the slopes of each pair of curves, at the sizes that both curves have.
 
-    Two curves are paired if more than half of the runs of the smaller one have a partner, which has the same size, seed
-    and sample. A line is then fitted to the differences of complete pairs, with HC3 errors and Student's t with R - 2
-    degrees of freedom (of nested samples: one difference per seed, with S - 1). Other curves are independent: variances
-    are added, with Welch's (1947) degrees of freedom. `margin` is a difference that does not matter to you.
+    Runs are partners if they have the same size, seed and sample. Two curves are paired if more than half of the runs
+    of the smaller one have a partner. A line is then fitted to the differences between partners, with HC3 standard
+    errors and Student's t with R - 2 degrees of freedom for R differences. Nested samples have one difference for each
+    of S seeds, with S - 1 degrees of freedom. Curves that aren't paired are independent: their variances are added,
+    with Welch's (1947) degrees of freedom.
+
+    Args:
+        accuracies: The long table of `accuracies()`.
+        margin: A difference between slopes that is too small to matter to you.
+        confidence: The level of the intervals.
 
     Returns:
-        One row per benchmark, method, pair of curves, level and name with COMPARISON_COLUMNS. difference: slope of
-        `curve` less slope of `other`, accuracy per doubling; p_holm: corrected (Holm 1979) for all phenomena, or all
-        paradigms, of this pair of curves, and overall for all pairs of curves; runs: pairs of runs if paired, else runs
-        of both curves; equivalent: whether the interval lies within the margin, missing without one of them; note: why
-        there is no interval, and which runs are left out.
+        One row per benchmark, method, pair of curves, level and name, with COMPARISON_COLUMNS. Among them are
+
+        - difference: the slope of `curve` minus the slope of `other`, in accuracy per doubling of the training text
+        - p_holm: the p value, corrected (Holm 1979) for all phenomena, or all paradigms, of this pair of curves; for
+          overall, for all pairs of curves
+        - runs: the number of pairs of runs if they are paired, else of runs of both curves
+        - equivalent: whether the interval is within the margin (missing if there is no interval or no margin)
+        - note: why there is no interval, and how many runs are left out
 
     Raises:
-        InputError: as `fit_curves` does, and for a margin that is not above 0.
+        InputError: As `fit_curves` does, and if the margin isn't above 0.
     """
     parts = []
     for number, curves in enumerate(read_curves(accuracies)):
@@ -52,9 +61,9 @@ def compare(accuracies: pd.DataFrame, margin: float | None = None, confidence: f
 def add_tests(
     table: pd.DataFrame, family: list[str | pd.Series], margin: float | None, confidence: float
 ) -> pd.DataFrame:
-    """Add interval, p, p_holm (corrected within each `family`) and equivalent to differences with se and df."""
+    """Add low, high, p, p_holm (corrected within each `family`) and equivalent to differences with se and df."""
     if margin is not None and not margin > 0:
-        raise InputError(f"margin={margin}: must be above 0. It is a difference that doesn't matter, such as 0.005.")
+        raise InputError(f"margin={margin}: must be above 0, such as 0.005. Smaller differences don't matter to you.")
     table = add_intervals(table, "difference", confidence)
     table["p_holm"] = table.groupby(family, dropna=False)["p"].transform(lambda p: holm(p.to_numpy()))
     inside = (table["low"] > -(margin or 0)) & (table["high"] < (margin or 0))
@@ -63,7 +72,7 @@ def add_tests(
 
 
 def holm(p: Array) -> Array:
-    """Correct the p values of one family by Holm's step-down method (1979); NaN are no tests and stay."""
+    """Correct the p values of one family with Holm's step-down method (1979). NaN doesn't count as a test."""
     p = np.asarray(p, dtype=np.float64)
     corrected = np.full(len(p), np.nan)
     order = np.argsort(p)[: int((~np.isnan(p)).sum())]  # NaN are sorted last
@@ -73,10 +82,10 @@ def holm(p: Array) -> Array:
 
 
 def match_runs(curves: Sequence[Curve], by: list[str], least: float) -> tuple[list[Curve], bool, str]:
-    """Return the runs of curves to be compared, whether they are paired, and a note on those that are left out.
+    """Return the curves with only the runs to compare, whether runs are paired, and a note on runs that are left out.
 
-    Runs are paired by the columns `by` if more than the share `least` of the runs of the smallest curve, at the sizes
-    that all have, have partners. Sizes in different units have nothing in common.
+    Only sizes that all curves have are compared, and sizes in different units never match. Runs are paired by the
+    columns `by` if more than the share `least` of the smallest curve's runs have partners.
     """
     sizes = set.intersection(*(set(of.runs["size"]) for of in curves))
     sides = [of.at(sizes if of.about["unit"] == curves[0].about["unit"] else ()) for of in curves]
@@ -84,23 +93,24 @@ def match_runs(curves: Sequence[Curve], by: list[str], least: float) -> tuple[li
     is_paired = len(paired[0].runs) > least * min(len(of.runs) for of in sides)
     used = paired if is_paired else sides
     left = sum(len(of.runs) for of in curves) - sum(len(of.runs) for of in used)
-    note = f"Runs left out because the other curves have none that fits: {left}." if left else ""
+    note = f"Runs left out because the other curves have no matching runs: {left}." if left else ""
     return used, is_paired, note
 
 
 def contrast(curves: Sequence[Curve], weights: Sequence[float], paired: bool, slope: bool, note: str) -> pd.DataFrame:
-    """Return the weighted sum of curves' mean accuracies, or of their slopes, a row per unit.
+    """Return the weighted sum of the mean accuracies of curves, or of their slopes, with one row per unit.
 
     Args:
-        curves: If paired, the runs in one row of all curves belong together, and a line is fitted to their weighted
-            sums. Otherwise curves are independent.
-        weights: One per curve.
+        curves: The curves. If they are paired, runs in the same row of all curves are partners, and a line is fitted to
+            their weighted sums. Otherwise the curves are independent.
+        weights: One weight per curve.
         paired: Whether runs are paired.
-        slope: Whether slopes are compared, else means over the sizes.
-        note: added to the notes.
+        slope: Whether to compare slopes instead of means over the sizes.
+        note: A text to add to the notes.
 
     Returns:
-        The units with the columns difference, se, df, paired, runs (rows of runs if paired), sizes and note.
+        The units with the columns difference, se, df, paired, runs (the number of pairs of runs if paired), sizes and
+        note.
     """
     units, runs = curves[0].units, [len(of.runs) for of in curves]
     if not all(runs):

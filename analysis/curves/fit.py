@@ -1,9 +1,9 @@
-"""Learning curves from the long table: slopes with intervals, tests of straightness, and lines to be drawn.
+"""Fit learning curves to the long table: slopes with intervals, lack-of-fit tests, and lines to draw.
 
     from analysis import accuracies, fit_curves
     fit_curves(accuracies("mine"))
 
-docs/statistics.md explains what the intervals are about. units.py has the curves, lines.py the arithmetic.
+docs/statistics.md explains the intervals. units.py makes the curves, and lines.py does the arithmetic.
 """
 
 from __future__ import annotations
@@ -20,33 +20,38 @@ CURVE_COLUMNS = [
     "largest_accuracy", "slope", "intercept", "se", "df", "low", "high", "p", "lack_of_fit", "note",
 ]  # fmt: skip
 NEW_ITEM_COLUMNS = ["se_new_items", "df_new_items", "low_new_items", "high_new_items"]
-_POINTS = 41  # of a drawn line
+_POINTS = 41  # points per drawn line
 
 
 def fit_curves(accuracies: pd.DataFrame, confidence: float = 0.95, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Fit a line of accuracy over log2(sample_words) to each curve and unit, with an interval for its slope.
+    """Fit a line of accuracy over log2(sample_words) to each curve and unit, with a confidence interval of its slope.
 
-    Each run is one point of a least-squares fit. Errors are HC3 (MacKinnon and White 1985) with Student's t and R - 2
-    degrees of freedom. They are about new samples of this corpus and new initialisations, on these minimal pairs.
-    Nested samples give one slope per seed; the interval is that of their mean, with S - 1 degrees. Baselines and models
-    without a known amount of text are left out.
+    Each run is one point of a least-squares fit. Standard errors are HC3 (MacKinnon and White 1985), with Student's t
+    and R - 2 degrees of freedom for R runs. The intervals are for new samples of this corpus and new initialisations,
+    on these minimal pairs. Nested samples give one slope for each of S seeds, and the interval is that of their mean,
+    with S - 1 degrees of freedom. Baselines and models without a known amount of text are left out.
 
-    The table of `pairs()` gives intervals about new items of the same paradigms, too: the two-way variance of Cameron,
-    Gelbach and Miller (2011), runs plus items less their overlap, with the smaller of the two degrees of freedom. If
-    the sum is less than its larger part, that part is used.
+    The intervals for new items use the two-way variance of Cameron, Gelbach and Miller (2011): the variance over runs
+    plus the variance over items minus their overlap, with the smaller of the two degrees of freedom. If this is less
+    than the larger of the two variances, that one is used.
+
+    Args:
+        accuracies: The long table of `accuracies()`.
+        confidence: The level of the intervals.
+        pairs: The table of `pairs()`, which adds intervals for new items of the same paradigms.
 
     Returns:
-        One row per benchmark, method, curve, level and name with CURVE_COLUMNS, and with `pairs` NEW_ITEM_COLUMNS.
-        slope: accuracy per doubling of the training text; intercept: at log2(sample_words) = 0; se, df, low, high, p:
-        of the slope; lack_of_fit: p value of `lack_of_fit`; note: why there is no interval, and what a reader should
-        know.
+        One row per benchmark, method, curve, level and name with CURVE_COLUMNS, and with `pairs` also NEW_ITEM_COLUMNS.
+        `slope` is the accuracy gained per doubling of the training text; se, df, low, high and p are about it.
+        `intercept` is the height of the line at log2(sample_words) = 0, and `lack_of_fit` is the p value of that test.
+        `note` says why there is no interval, and what else a reader should know.
 
     Raises:
-        InputError: as `unit_accuracies` does, if no paradigm was scored in every run, for a curve measured in two
-            units, or for a confidence that is not between 0 and 1.
+        InputError: As `unit_accuracies` does, if no paradigm was scored in every run, if the sizes of a curve are in
+            different units, or if the confidence isn't between 0 and 1.
     """
     columns = CURVE_COLUMNS if pairs is None else [*CURVE_COLUMNS, *NEW_ITEM_COLUMNS]
-    table = add_intervals(map_curves(accuracies, columns, lambda curve: _fitted(curve, pairs)), "slope", confidence)
+    table = add_intervals(map_curves(accuracies, columns, lambda curve: _fit_curve(curve, pairs)), "slope", confidence)
     if pairs is None:
         return table
     half = t_quantile(confidence, table["df_new_items"]) * table["se_new_items"]
@@ -54,17 +59,22 @@ def fit_curves(accuracies: pd.DataFrame, confidence: float = 0.95, pairs: pd.Dat
 
 
 def fit_values(runs: pd.DataFrame, values: pd.Series, confidence: float) -> pd.DataFrame:
-    """Fit any quantity of runs, such as log2(perplexity), over their text as `fit_curves` fits accuracies.
+    """Fit any quantity, such as log2(perplexity), over log2 of the training text, as `fit_curves` fits accuracies.
 
-    `runs` has the columns of `runs()`, and `values` a number for each row. One row per curve, with the columns of
-    `fit_curves` without those of benchmarks and units.
+    Args:
+        runs: The table of `runs()`.
+        values: The quantity of each of its rows.
+        confidence: The level of the intervals.
+
+    Returns:
+        One row per curve, with the columns of `fit_curves` except those about benchmarks and units.
     """
     rows = runs.assign(benchmark="", method="", phenomenon=None, paradigm=None, pairs=None, accuracy=values)
     slopes = fit_curves(rows, confidence)
     return slopes.drop(columns=["benchmark", "method", "level", "name", "paradigms", "pairs"])
 
 
-def _fitted(curve: Curve, pairs: pd.DataFrame | None) -> pd.DataFrame:
+def _fit_curve(curve: Curve, pairs: pd.DataFrame | None) -> pd.DataFrame:
     line, y, size = curve.line, curve.accuracy, curve.size
     slope, error = line.slope @ y, np.sqrt(line.variances(y)[1])
     first, last = size == size[0], size == size[-1]
@@ -80,31 +90,34 @@ def _fitted(curve: Curve, pairs: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def _notes(curve: Curve, unknown: np.ndarray) -> list[str]:
-    """Return what a reader should know about each unit's slope; `unknown` (U,): whether it has no interval."""
+    """Return what a reader should know about each unit's slope. `unknown` (U,) marks slopes without an interval."""
     size, samples, without = curve.size, curve.runs["sample"], curve.line.note
     scope = ""
     if len(size) == size.max() + 1:
-        scope = "One run per size: the interval also covers bends of the curve, which cannot be tested."
+        scope = "There is one run per size, so bends of the curve can't be tested and make the interval wider."
     elif samples.notna().all() and samples.nunique() == size.max() + 1:
-        scope = "All runs of a size share a sample: the interval is about new initialisations only."
+        scope = "All runs of a size share a sample, so the interval is for new initialisations only."
     at_ends = pd.DataFrame(np.isin(curve.accuracy, (0, 1))).groupby(size).mean().gt(0.5).any().to_numpy()
-    narrow = np.where(at_ends & ~unknown, "Most runs of a size are at 0 or 1: the interval may be too narrow.", "")
+    narrow = np.where(at_ends & ~unknown, "Most runs of a size are at 0 or 1, so the interval may be too narrow.", "")
     return join_notes(without, np.where(unknown, "" if without else NO_SPREAD, scope), curve.units["left_out"], narrow)
 
 
 def lack_of_fit(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Test whether the mean accuracies of the sizes lie on a line: the F test with pure error.
+    """Test whether the mean accuracies of the sizes are on a line (F test with pure error).
 
-    The deviations of the means from the line are compared with those of runs from the mean of their size, which takes
-    runs to spread equally at all sizes (Draper and Smith 1998, section 2.1). The test needs three sizes and two runs of
-    one of them; runs of nested samples and of one training depend on each other and are not tested.
+    The test compares how far means are from the line with how far runs are from the mean of their size. It assumes that
+    runs vary equally at all sizes (Draper and Smith 1998, section 2.1). It needs three sizes, and two runs of one of
+    them. Runs of nested samples, and checkpoints of a single training, depend on each other and aren't tested.
+
+    Args:
+        accuracies: The long table of `accuracies()`.
 
     Returns:
-        One row per benchmark, method, curve, level and name: f, df_between, df_within, p (small if the curve bends)
-        and note, which says why there is no test.
+        One row per benchmark, method, curve, level and name, with f, df_between, df_within, p (small if the curve
+        bends) and note (why there is no test).
 
     Raises:
-        InputError: as `fit_curves` does.
+        InputError: As `fit_curves` does.
     """
     return map_curves(accuracies, ["f", "df_between", "df_within", "p", "note"], _lack_of_fit)
 
@@ -112,7 +125,7 @@ def lack_of_fit(accuracies: pd.DataFrame) -> pd.DataFrame:
 def _lack_of_fit(curve: Curve) -> pd.DataFrame:
     y, x, line, size = curve.accuracy, curve.x, curve.line, curve.size
     between, within = size.max() - 1, len(y) - size.max() - 1
-    statistic, without = np.full(y.shape[1], np.nan), "Runs of the same size do not differ."
+    statistic, without = np.full(y.shape[1], np.nan), "Runs of the same size don't differ."
     if curve.is_nested or curve.is_trajectory:
         without = "Runs of different sizes depend on each other."
     elif between < 1 or within < 1:
@@ -129,10 +142,10 @@ def _lack_of_fit(curve: Curve) -> pd.DataFrame:
 
 
 def fitted_lines(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Return 41 points of each line of `fit_curves`, from its smallest size to its largest one, to be drawn.
+    """Return 41 points of each line of `fit_curves`, from the smallest to the largest size, to draw it.
 
-    Columns: benchmark, method, curve, level, name, sample_words, accuracy, and low and high of the confidence band at
-    each single point, which are missing where the slope has no interval. Raises InputError as `fit_curves` does.
+    The columns are benchmark, method, curve, level, name, sample_words, accuracy, and the pointwise confidence band low
+    and high, which is missing if the slope has no interval. Raises InputError as `fit_curves` does.
     """
 
     def points(curve: Curve) -> pd.DataFrame:
@@ -150,10 +163,10 @@ def fitted_lines(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataF
 
 
 def _with_new_items(table: pd.DataFrame, curve: Curve, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Add the standard errors and degrees of freedom about new items, too, to the rows of a curve.
+    """Add the standard errors and degrees of freedom for new items to the rows of a curve.
 
-    The items of a curve are those that all its runs were scored on. One with several templates or trials counts with
-    its mean over them.
+    The items are those that all runs of the curve were scored on. An item with several templates or trials counts with
+    the mean over them.
     """
     check_columns(pairs, ("study", "run", "benchmark", "method", "paradigm", "pair_id", "correct"), "pairs()")
     line, units = curve.line, curve.units
@@ -177,7 +190,7 @@ def _with_new_items(table: pd.DataFrame, curve: Curve, pairs: pd.DataFrame) -> p
     variance = np.maximum(of_runs + of_items - overlap, np.maximum(of_runs, of_items))
     degrees = np.minimum(line.degrees, member @ np.bincount(paradigm, minlength=len(paradigms)) - 1)
     missing = np.isnan(variance) & table["se"].notna()
-    few = np.where(missing, "Too few pairs are shared by all runs: no interval about new items.", "")
+    few = np.where(missing, "All runs share too few pairs for an interval about new items.", "")
     return table.assign(
         se_new_items=np.sqrt(variance), df_new_items=np.where(np.isnan(variance), np.nan, degrees),
         note=join_notes(table["note"], few),

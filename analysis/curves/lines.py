@@ -1,7 +1,7 @@
-"""Straight lines through the runs of a curve with HC3 standard errors, and intervals by Student's t. Mostly arrays.
+"""Fit straight lines to the runs of a curve, with HC3 standard errors and Student's t intervals.
 
-x is log2(words), so a slope is accuracy per doubling of the training text. R runs, U units (overall, phenomena,
-paradigms), S sizes. All units of a curve share x, so they are computed together.
+x is log2(words), so a slope is accuracy per doubling of the training text. In the shapes of arrays, R counts runs and U
+counts units (overall, phenomena, paradigms). All units of a curve have the same x, so they are computed together.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 
 LEAST_RUNS = 4
-LEAST_SEEDS = 3  # of nested samples
-ROUNDING = 1e-24  # variances below it are 0 but for rounding
-ONE_SIZE = "All runs have one size: no slope."
-NO_SPREAD = "All runs lie on the line, as with too few pairs: no interval."
+LEAST_SEEDS = 3  # seeds of nested samples that an interval needs
+ROUNDING = 1e-24  # smaller variances are 0 except for rounding
+ONE_SIZE = "No slope: all runs have the same size."
+NO_SPREAD = "No interval: all runs are exactly on the line, which happens with very few pairs."
 
 
 class Line(NamedTuple):
-    """The line of a curve as sums over its runs: an estimate is `weights @ accuracies`.
+    """The line of a curve as weighted sums over its runs: an estimate is `weights @ accuracies`.
 
-    level: (R,) weights of the line's height at `centre`, the mean log2(words); 0 for runs that are left out.
-    slope: (R,) weights of the slope.
-    level_terms, slope_terms: (J, R). The sum of squares of `terms @ accuracies` is the variance of the estimate; NaN
-        without an interval.
-    degrees: of Student's t.
-    note: why there is no interval, or which runs are left out, or "".
+    Attributes:
+        centre: The mean of log2(words).
+        level: (R,) weights of the line's height at `centre`, which are 0 for runs that are left out.
+        slope: (R,) weights of the slope.
+        level_terms, slope_terms: (J, R) terms. The variance of an estimate is the sum of squares of `terms @
+            accuracies`. They are NaN if there is no interval.
+        degrees: The degrees of freedom of Student's t.
+        note: Why there is no interval, or which runs are left out, or "".
     """
 
     centre: float
@@ -46,7 +48,7 @@ class Line(NamedTuple):
     note: str = ""
 
     def variances(self, y: Array) -> Array:
-        """Return the variances of level and slope and their covariance, (3, U), NaN if unknown; y is (R, U)."""
+        """Return (3, U) variances of level and slope and their covariance, NaN if unknown, from (R, U) accuracies."""
         level, slope = self.level_terms @ y, self.slope_terms @ y
         products = np.stack([level**2, slope**2, level * slope]).sum(axis=1)
         return np.where(products[1] < ROUNDING, np.nan, products)
@@ -58,11 +60,12 @@ class Line(NamedTuple):
 
 
 def fit_line(x: Array, size: Numbers, seed: Numbers | None = None) -> Line:
-    """Return the least-squares line over runs at `x` with HC3 variances (MacKinnon and White 1985) and t(R - 2).
+    """Return the least-squares line over runs, with HC3 variances (MacKinnon and White 1985) and t(R - 2).
 
-    HC3 divides each residual by 1 minus its leverage, so runs may spread differently at different sizes. Nested samples
-    of one seed contain each other, so the estimate is the mean over the lines of complete seeds, with the variance of
-    that mean and S - 1 degrees of freedom. At one size there is no slope, and the level is a mean over runs.
+    HC3 divides each residual by 1 minus its leverage, so runs may vary differently at different sizes. Nested samples
+    of one seed contain each other. The estimate is then the mean over the lines of the S complete seeds, with the
+    variance of that mean and S - 1 degrees of freedom. If all runs have one size, there is no slope, and the level is
+    the mean over runs.
 
     Args:
         x: (R,) log2(words) of the runs.
@@ -70,7 +73,7 @@ def fit_line(x: Array, size: Numbers, seed: Numbers | None = None) -> Line:
         seed: (R,) seeds if the samples are nested, else None.
     """
     if np.ptp(size) == 0:
-        note = ONE_SIZE if len(x) > 1 else "One run: no interval."
+        note = ONE_SIZE if len(x) > 1 else "No interval: there is only one run."
         return _mean_line(x.mean(), np.eye(len(x)), np.full((len(x), len(x)), np.nan), note)
     return _line_of_runs(x) if seed is None else _line_of_seeds(x, size, seed)
 
@@ -90,9 +93,9 @@ def _line_of_runs(x: Array) -> Line:
     residuals = (np.eye(runs) - hat) / free[:, None]
     line = Line(float(x.mean()), level, slope, level[:, None] * residuals, slope[:, None] * residuals, runs - 2.0)
     if runs < LEAST_RUNS:
-        return line.without_interval(f"{runs} runs: an interval needs at least {LEAST_RUNS}.")
+        return line.without_interval(f"No interval: it needs at least {LEAST_RUNS} runs, and there are {runs}.")
     if free.min() <= 1e-9:
-        return line.without_interval("A single run decides the line because all others have one size: no interval.")
+        return line.without_interval("No interval: all runs except one have the same size.")
     return line
 
 
@@ -101,8 +104,8 @@ def _line_of_seeds(x: Array, size: Numbers, seed: Numbers) -> Line:
     complete = [one for one in seeds if len(np.unique(size[seed == one])) == sizes]
     if len(complete) < LEAST_SEEDS:
         return _line_of_runs(x).without_interval(
-            f"Larger samples contain the smaller ones of their seed, so seeds are the independent units: an interval "
-            f"needs {LEAST_SEEDS} seeds at all sizes, and there are {len(complete)}."
+            f"No interval: larger samples contain the smaller ones of their seed, so it needs {LEAST_SEEDS} seeds that "
+            f"have all sizes, and there are {len(complete)}."
         )
     centre = x[np.isin(seed, complete)].mean()
     levels, slopes = np.zeros((2, len(complete), len(x)))
@@ -116,15 +119,15 @@ def _line_of_seeds(x: Array, size: Numbers, seed: Numbers) -> Line:
 
 
 def item_variances(line: Line, judged: Array, paradigm: Numbers) -> tuple[Array, Array]:
-    """Return the (K,) variances of each paradigm's slope over its items, and the part that is in that over runs, too.
+    """Return two (K,) variances of each paradigm's slope: over its items, and the overlap with the variance over runs.
 
-    The slope of a paradigm is the mean of its items' slopes, so the first is their variance over their number. The
-    second is the variance by single judgements, which differences between runs and between items both contain: what an
-    item's judgements deviate from its own line and from its paradigm's deviations (the intersection of the two
-    clusterings of Cameron, Gelbach and Miller 2011). A paradigm with a single item has NaN.
+    The slope of a paradigm is the mean of its items' slopes, so the first is their variance divided by their number.
+    The second is the variance from single judgements, which the variances over runs and over items both contain (the
+    intersection of the two clusterings of Cameron, Gelbach and Miller 2011). Both are NaN for a paradigm with a single
+    item.
 
     Args:
-        line: of the runs.
+        line: The line of the runs.
         judged: (R, P) outcomes of items, from 0 to 1.
         paradigm: (P,) number of each item's paradigm.
     """
@@ -138,14 +141,14 @@ def item_variances(line: Line, judged: Array, paradigm: Numbers) -> tuple[Array,
 
 
 def estimate(parts: Sequence[tuple[Line, Array]], slope: bool) -> tuple[Array, Array, Array]:
-    """Estimate a sum over independent parts of their means, or of their slopes per doubling of the training text.
+    """Estimate the sum of the means of independent parts, or of their slopes per doubling of the training text.
 
     Args:
-        parts: the line of some runs and their (R, U) accuracies.
-        slope: whether slopes are summed.
+        parts: For each part, the line of its runs and their (R, U) accuracies.
+        slope: Whether to sum slopes.
 
     Returns:
-        The (U,) sums, their variances (NaN without an interval), and Welch's (1947) degrees of freedom.
+        The (U,) sums, their variances (NaN if there is no interval), and Welch's (1947) degrees of freedom.
     """
     values = np.stack([(line.slope if slope else line.level) @ y for line, y in parts]).sum(axis=0)
     variances = np.stack([line.variances(y)[int(slope)] for line, y in parts])
@@ -154,14 +157,14 @@ def estimate(parts: Sequence[tuple[Line, Array]], slope: bool) -> tuple[Array, A
 
 
 def t_quantile(confidence: float, degrees: float | pd.Series | Array) -> Array:
-    """Return Student's quantiles of two-sided intervals. Raises InputError unless the confidence is in (0, 1)."""
+    """Return Student's t quantiles of two-sided intervals. Raises InputError unless the confidence is in (0, 1)."""
     if not 0 < confidence < 1:
         raise InputError(f"confidence={confidence}: must be between 0 and 1, such as 0.95.")
     return np.asarray(stdtrit(degrees, 0.5 + confidence / 2))
 
 
 def add_intervals(table: pd.DataFrame, estimate: str, confidence: float) -> pd.DataFrame:
-    """Add low, high and p (two-sided, that the estimate is 0) to a table with the columns `estimate`, se and df."""
+    """Add the interval low, high and the two-sided p value to a table with the columns `estimate`, se and df."""
     value, error, degrees = (table[name].astype(np.float64) for name in (estimate, "se", "df"))
     half = t_quantile(confidence, degrees) * error
     return table.assign(low=value - half, high=value + half, p=2 * stdtr(degrees, -(value / error).abs()))

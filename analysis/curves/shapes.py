@@ -1,6 +1,6 @@
-"""Shapes of learning curves besides the line, their predictions of held-out sizes, and the words to match humans.
+"""Fit other shapes than lines, test their predictions of held-out sizes, and estimate the words to match humans.
 
-d counts doublings of the training text since the smallest size of the curve:
+The shapes are functions of d, the number of doublings of the training text since the smallest size of the curve:
 
     line        accuracy = intercept + slope d
     power law   accuracy = ceiling - gap 2^(-rate d), which is ceiling - gap (words / smallest words)^-rate
@@ -34,28 +34,37 @@ SHAPE_COLUMNS = [
     "aicc_above_best", "largest_accuracy", "predicted", "error", "note",
 ]  # fmt: skip
 HUMAN_COLUMNS = ["humans", "words", "low", "high", "extrapolation", "interval", "note"]
-_AT_BOUND = 1e-4  # share of a parameter's range within which a fit is said to be at its bound
+_AT_BOUND = 1e-4  # a fit is at a bound if it is closer than this share of the parameter's range
 
 
 def fit_shapes(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Fit a line, a power law and a logistic curve to each unit of each curve, and judge them by held-out sizes.
+    """Fit a line, a power law and a logistic curve to each unit of each curve, and predict the largest size with each.
 
-    Fits are least squares over runs, within bounds: accuracies between 0 and 1, gap between -1 and 1. AICc (Hurvich and
-    Tsai 1989) counts the residual variance as a parameter. Predictions come from fits to all sizes but the largest.
+    These are least-squares fits over runs. Floors and ceilings stay between 0 and 1, and the gap between -1 and 1. AICc
+    (Hurvich and Tsai 1989) counts the residual variance as a parameter. Predictions come from fits to all sizes except
+    the largest.
+
+    Args:
+        accuracies: The long table of `accuracies()`.
 
     Returns:
-        One row per benchmark, method, curve, level, name and shape with SHAPE_COLUMNS. midpoint: in words; squares: sum
-        of squared residuals; aicc_above_best: AICc less the lowest one of the unit; largest_accuracy: mean over the
-        runs of the largest size; predicted: the same by the fit to the smaller sizes; error: predicted less
-        largest_accuracy; note: why there is no fit, prediction or AICc, and which parameters are at their bounds.
+        One row per benchmark, method, curve, level, name and shape, with SHAPE_COLUMNS. Among them are
+
+        - midpoint: in words
+        - squares: the sum of squared residuals
+        - aicc_above_best: AICc minus the lowest AICc of the unit
+        - largest_accuracy: the mean over the runs of the largest size
+        - predicted: the prediction of largest_accuracy by the fit to the smaller sizes
+        - error: predicted minus largest_accuracy
+        - note: why there is no fit, prediction or AICc, and which parameters are at their bounds
 
     Raises:
-        InputError: as `fit_curves` does.
+        InputError: As `fit_curves` does.
     """
-    return map_curves(accuracies, SHAPE_COLUMNS, _fitted)
+    return map_curves(accuracies, SHAPE_COLUMNS, _fit_shapes)
 
 
-# Each shape returns accuracies at d doublings, and their derivatives by its parameters
+# Each shape returns the accuracies at d doublings, and their derivatives with respect to its parameters.
 
 
 def _line(d: Array, intercept: Array, slope: Array) -> tuple[Array, list[Array]]:
@@ -78,10 +87,16 @@ SHAPES = {LINE: _line, POWER_LAW: _power_law, LOGISTIC: _logistic}
 
 
 def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array, npt.ArrayLike]:
-    """Fit a shape to each of U units; doublings (R,), y (R, U), `sizes`: how many different ones.
+    """Fit a shape to each of U units.
+
+    Args:
+        shape: One of PARAMETERS.
+        doublings: (R,) doublings of the text of the runs since the smallest size.
+        y: (R, U) accuracies.
+        sizes: The number of different sizes.
 
     Returns:
-        The (P, U) parameters, NaN without a fit, and notes for the units.
+        The (P, U) parameters, NaN if there is no fit, and a note for each unit.
     """
     from scipy.optimize import least_squares  # here, because it takes a while to import
 
@@ -108,13 +123,13 @@ def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array
         found.append(best.x if best.success else np.full(len(names), np.nan))
     at_bound = np.minimum(found - low, high - found) < _AT_BOUND * (high - low)
     notes = [f"At the bound of its {joined(np.array(names)[of])}." if of.any() else "" for of in at_bound]
-    return np.transpose(found), np.where(np.isnan(found).any(axis=1), "No fit: the search did not converge.", notes)
+    return np.transpose(found), np.where(np.isnan(found).any(axis=1), "No fit: the search didn't converge.", notes)
 
 
 def _starts(shape: str, doublings: Array, y: Array, low: Array, high: Array) -> Array:
-    """Return (U, T, P) starts: the best parameters on a grid of rates and midpoints, for slow, middle and fast rates.
+    """Return (U, T, P) starting values: the best ones on a grid of rates and midpoints for slow, middle and fast rates.
 
-    The first two parameters follow by linear regression.
+    The first two parameters come from a linear regression.
     """
     starts = []
     for rates in np.geomspace(low[2], high[2], 9).reshape(3, 3):
@@ -126,8 +141,8 @@ def _starts(shape: str, doublings: Array, y: Array, low: Array, high: Array) -> 
     return np.asarray(np.clip(np.stack(starts, axis=1), low + 1e-9, high - 1e-9))
 
 
-def _fitted(curve: Curve) -> pd.DataFrame:
-    """Return the rows of a curve."""
+def _fit_shapes(curve: Curve) -> pd.DataFrame:
+    """Return the rows of `fit_shapes` for a curve."""
     x, y, size = curve.x, curve.accuracy, curve.size
     d, last, sizes = x - x.min(), size == size[-1], int(size.max()) + 1
     dependent = curve.is_nested or curve.is_trajectory
@@ -154,9 +169,9 @@ def _fitted(curve: Curve) -> pd.DataFrame:
 
 
 def aicc(squares: Array, runs: int, parameters: int) -> Array:
-    """Return AICc of least-squares fits (Hurvich and Tsai 1989); `parameters` include the residual variance.
+    """Return the AICc of least-squares fits (Hurvich and Tsai 1989). `parameters` includes the residual variance.
 
-    NaN with too few runs, and where a fit goes through all runs.
+    It is NaN if there are too few runs, or if a fit goes through all of them.
     """
     free = runs - parameters - 1
     squares = np.where((squares > 1e-18) & (free > 0), squares, np.nan)
@@ -166,21 +181,27 @@ def aicc(squares: Array, runs: int, parameters: int) -> Array:
 def words_to_humans(accuracies: pd.DataFrame, humans: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     """Estimate the amount of training text at which each curve's line reaches the accuracy of humans.
 
-    The interval is Fieller's (1954), with the HC3 covariance of the line and Student's t:
-    {x: (line at x - humans)^2 <= t^2 (variance of the line at x + se^2)}.
+    The interval is Fieller's (1954), with the HC3 covariance of the line and Student's t. It contains each x at which
+    (line at x - humans)^2 <= t^2 (variance of the line at x + se^2).
 
     Args:
-        humans: level, name and accuracy (0 to 1) of humans, on the same paradigms; `se` (standard error) if it is
-            known, or else humans' accuracy is taken to be exact. Of a table with a column `model`, only the rows of the
-            model "people" count, as in `eval.published.read_published("blimp")`.
+        accuracies: The long table of `accuracies()`.
+        humans: The accuracy (0 to 1) of humans on the same paradigms, with the columns level, name and accuracy. A
+            column `se` gives standard errors, without which the accuracy counts as exact. If the table has a column
+            `model`, as `eval.published.read_published("blimp")` does, only the rows of the model "people" are used.
+        confidence: The level of the intervals.
 
     Returns:
-        One row per benchmark, method, curve, level and name in both tables with HUMAN_COLUMNS. words: text at which the
-        line reaches `humans` (inf: never); low, high: its interval (0 and inf: no bound); extrapolation: whether
-        `words` lies beyond the largest size; interval: the same in words; note: why there is no interval or bound.
+        One row per benchmark, method, curve, level and name in both tables, with HUMAN_COLUMNS. Among them are
+
+        - words: the amount of text at which the line reaches `humans` (inf: never)
+        - low, high: the interval of `words` (0 and inf: no bound)
+        - extrapolation: whether `words` is beyond the largest size
+        - interval: low and high as text
+        - note: why there is no interval or bound
 
     Raises:
-        InputError: as `fit_curves` does, and for a table of humans without the needed columns.
+        InputError: As `fit_curves` does, and if a column of `humans` is missing.
     """
     check_columns(humans, ("level", "name", "accuracy"), "read_published()")
     people = humans[humans["model"] == "people"] if "model" in humans else humans
@@ -212,18 +233,18 @@ def _to_humans(curve: Curve, people: pd.DataFrame, confidence: float) -> pd.Data
 
 
 def interval_texts(low: npt.ArrayLike, high: npt.ArrayLike) -> list[str]:
-    """Write intervals of amounts of text, "" for missing ones."""
+    """Format intervals of amounts of text, "" for missing ones."""
     ends = zip(np.asarray(low).tolist(), np.asarray(high).tolist(), strict=True)
     return ["" if math.isnan(one) else f"{words_text(one)} to {words_text(other)}" for one, other in ends]
 
 
 def words_text(words: float) -> str:
-    """Write an amount of text: 2.4M, 3.1e14, beyond 1e20, never; DASH if it isn't known."""
+    """Format an amount of text: 2.4M, 3.1e14, beyond 1e20, never, or DASH if it isn't known."""
     if math.isnan(words):
         return DASH
     if math.isinf(words):
         return "never"
-    if words > 1e20:  # the largest number that is written out, as in Warstadt et al. 2020, section 6.3
+    if words > 1e20:  # no larger number is written out, as in Warstadt et al. 2020, section 6.3
         return "beyond 1e20"
     for letter, unit in (("B", 1e9), ("M", 1e6), ("k", 1e3)):
         if unit <= float(f"{words:.2g}") < 1000 * unit:

@@ -1,6 +1,6 @@
-"""Accuracies of units (overall, phenomena, paradigms) from the long table, and the curves that they form.
+"""Compute the accuracies of units (overall, phenomena, paradigms) from the long table, and the curves that they form.
 
-A phenomenon is the unweighted mean of its paradigms, and overall is the unweighted mean of all of them.
+The accuracy of a phenomenon is the unweighted mean over its paradigms, and overall accuracy is that over all paradigms.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pandas as pd
 from analysis.curves.lines import Array, Line, Numbers, fit_line
 from pairscale.errors import InputError, first_few
 
-TRAJECTORIES = ("tokens", "words seen", "steps")  # units of x that count the progress of one training
-KEYS = ["benchmark", "method", "curve", "level", "name"]  # columns that say what a row is about
+TRAJECTORIES = ("tokens", "words seen", "steps")  # units of sizes that are moments of a single training
+KEYS = ["benchmark", "method", "curve", "level", "name"]  # columns that identify a row
 LEVELS = ["overall", "phenomenon", "paradigm"]
 RUN_COLUMNS = ["study", "run", "curve", "model", "size", "sample_words", "seed", "sample", "nested", "unit", "baseline"]
 UNIT_COLUMNS = [*RUN_COLUMNS, "benchmark", "method", "level", "name", "paradigms", "pairs", "accuracy"]
@@ -28,19 +28,24 @@ _RUN_KEY = ["study", "run", "benchmark", "method"]
 def unit_accuracies(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Return the accuracy of each run overall, in each phenomenon and in each paradigm.
 
-    Rows without a paradigm are accuracies that a source gives for a phenomenon, or overall if they have no phenomenon
-    either: they are used as they are. Without a given overall accuracy, overall is the mean of the given phenomena.
+    Some sources only give the accuracy of each phenomenon (rows without a paradigm) or of the run (rows without a
+    phenomenon). These accuracies are used as they are. If no overall accuracy is given, it is the mean over the given
+    phenomena.
+
+    Args:
+        accuracies: The long table of `accuracies()`.
 
     Returns:
-        One row per run, benchmark, method, level and name with UNIT_COLUMNS. paradigms: how many are averaged, missing
-        if a source gives the mean; pairs: in all, missing if unknown; accuracy: 0 to 1.
+        One row per run, benchmark, method, level and name with UNIT_COLUMNS. `paradigms` is the number of averaged
+        paradigms (missing if a source gives the mean), `pairs` is their total number of pairs (missing if unknown), and
+        `accuracy` is between 0 and 1.
 
     Raises:
-        InputError: for a missing column, two rows of one run and paradigm, a paradigm in two phenomena, or a run that
-            has accuracies of paradigms next to given means.
+        InputError: If a column is missing, a run has two rows for one paradigm, a paradigm is in two phenomena, or a
+            run has accuracies of paradigms as well as given means.
     """
     table = _checked(accuracies)
-    given = table["phenomenon"].isna() & table["paradigm"].isna()  # overall accuracies, which then are not computed
+    given = table["phenomenon"].isna() & table["paradigm"].isna()  # overall accuracies, which needn't be computed
     computed = given | ~given.groupby([table[key] for key in _RUN_KEY]).transform("any")
     table = table.assign(overall=pd.Series("overall", table.index).where(computed), paradigms=table["paradigm"].notna())
     kept = [*_RUN_KEY, "paradigms", "pairs", "accuracy"]
@@ -56,9 +61,9 @@ def unit_accuracies(accuracies: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_columns(table: pd.DataFrame, names: Collection[str], source: str) -> None:
-    """Raise InputError unless a table has some columns; `source` is the function that makes such tables."""
+    """Raise InputError if a table lacks one of the named columns. `source` is the function that makes such tables."""
     if missing := [name for name in names if name not in table]:
-        raise InputError(f"The table has no column {first_few(missing)}. Give it the columns of {source}.")
+        raise InputError(f"The table has no column {first_few(missing)}. Use a table with the columns of {source}.")
 
 
 def _checked(accuracies: pd.DataFrame) -> pd.DataFrame:
@@ -67,10 +72,10 @@ def _checked(accuracies: pd.DataFrame) -> pd.DataFrame:
     table = accuracies[accuracies["accuracy"].notna()]
     faults = {
         "has two accuracies. Keep one of them": table.duplicated([*_RUN_KEY, "phenomenon", "paradigm"]),
-        "belongs to two phenomena. Give it one, or two names": (
+        "belongs to two phenomena. Give the paradigm one phenomenon, or use two names": (
             table.groupby(["benchmark", "paradigm"])["phenomenon"].transform("nunique") > 1
         ),
-        "has means over paradigms next to accuracies of paradigms. Leave out the means": (
+        "has accuracies of single paradigms as well as means over paradigms. Leave out the means": (
             table["paradigm"].notna().groupby([table[key] for key in _RUN_KEY]).transform("nunique") > 1
         ),
     }
@@ -81,10 +86,12 @@ def _checked(accuracies: pd.DataFrame) -> pd.DataFrame:
 
 
 class Curve(NamedTuple):
-    """The runs of a curve on a benchmark, smallest text first.
+    """The R runs of a curve on a benchmark, smallest text first, and their accuracies in U units.
 
-    runs: (R rows) columns of runs. accuracy: (R, U). units: (U rows) level, name, phenomenon (of a paradigm),
-    paradigms, pairs, left_out (a note).
+    Attributes:
+        runs: One row per run, with RUN_COLUMNS.
+        accuracy: (R, U) accuracies.
+        units: One row per unit: level, name, phenomenon (of a paradigm), paradigms, pairs, left_out (a note).
     """
 
     runs: pd.DataFrame
@@ -93,17 +100,17 @@ class Curve(NamedTuple):
 
     @property
     def about(self) -> dict[str, str]:
-        """Benchmark, method and name of the curve, and the unit of its sizes."""
+        """The benchmark, method and name of the curve, and the unit of its sizes."""
         return {key: str(self.runs[key].iloc[0]) for key in ("benchmark", "method", "curve", "unit")}
 
     @property
     def x(self) -> Array:
-        """(R,) log2(sample_words)."""
+        """The (R,) values of log2(sample_words)."""
         return np.asarray(np.log2(self.runs["sample_words"].to_numpy(np.float64)))
 
     @property
     def size(self) -> Numbers:
-        """(R,) numbers of sizes from 0."""
+        """The (R,) number of each run's size, counted from 0."""
         return pd.factorize(self.runs["size"])[0].astype(np.intp)
 
     @property
@@ -120,20 +127,23 @@ class Curve(NamedTuple):
     def line(self) -> Line:
         seeds = self.runs["seed"].fillna(-1).to_numpy(dtype=np.intp) if self.is_nested else None
         line = fit_line(self.x, self.size, seeds)
-        without = "These are checkpoints of one training, which depend on each other: no interval."
+        without = "No interval: these are checkpoints of a single training, which depend on each other."
         return line.without_interval(without) if self.is_trajectory else line
 
     def of(self, rows: Numbers) -> Curve:
-        """Return the curve through some of its runs, in the given order."""
+        """Return the curve with only some of its runs, in the given order."""
         return self._replace(runs=self.runs.iloc[rows], accuracy=self.accuracy[rows])
 
     def at(self, sizes: Collection[str]) -> Curve:
-        """Return the curve through the runs of some sizes."""
+        """Return the curve with only the runs of some sizes."""
         return self.of(np.flatnonzero(self.runs["size"].isin(sizes)))
 
 
 def partners(curves: Sequence[Curve], by: list[str]) -> list[Curve]:
-    """Return the curves through the runs that agree in `by` (of size, seed, sample) in all curves, in one order."""
+    """Return the curves with only the runs that have a partner in all other curves, in the same order.
+
+    Partners have the same values in the columns `by`, such as size, seed and sample.
+    """
     keys = [of.runs[by].reset_index(drop=True).dropna().drop_duplicates() for of in curves]
     tables = [of.reset_index(names=f"row {number}") for number, of in enumerate(keys)]
     shared = reduce(lambda one, other: one.merge(other, on=by), tables)
@@ -141,15 +151,15 @@ def partners(curves: Sequence[Curve], by: list[str]) -> list[Curve]:
 
 
 def read_curves(accuracies: pd.DataFrame) -> Iterator[list[Curve]]:
-    """Yield the curves of each benchmark and method, which share all units.
+    """Yield the curves of each benchmark and method. Curves that are yielded together have the same units.
 
-    Baselines and runs without a known amount of text are left out. Only paradigms that every run was scored on count.
-    If no curve has two methods, all curves of a benchmark belong together, so that the pseudo-log-likelihoods of masked
-    models stand next to the log-probabilities of others.
+    Baselines and runs without a known amount of text are left out, and so are paradigms that some run wasn't scored
+    on. If no curve has two methods, all curves of a benchmark are yielded together, so that masked models (pll) can be
+    compared with others (lp).
 
     Raises:
-        InputError: as `unit_accuracies` does, if no paradigm was scored in every run of a benchmark, and for a curve
-            measured in two units.
+        InputError: As `unit_accuracies` does, if no paradigm was scored in every run of a benchmark, or if the sizes of
+            a curve are in different units.
     """
     table = _checked(accuracies)
     table = table[table["baseline"].fillna("").eq("") & table["sample_words"].notna()]
@@ -163,8 +173,8 @@ def _curves(table: pd.DataFrame) -> list[Curve]:
     shared = table[scored == len(table[["study", "run"]].drop_duplicates())]
     if shared.empty:
         raise InputError(
-            f"{table['benchmark'].iloc[0]}: no paradigm was scored in every run, so curves cannot be compared. "
-            f"Leave out runs that were scored on other paradigms; the first run is {table['run'].iloc[0]}."
+            f"{table['benchmark'].iloc[0]}: no paradigm was scored in every run, so curves can't be compared. "
+            f"Leave out runs that were scored on other paradigms than the first one, {table['run'].iloc[0]}."
         )
     accuracies = unit_accuracies(shared)
     units = accuracies.groupby(["level", "name"], sort=False)[["paradigms", "pairs"]].min().reset_index()
@@ -173,7 +183,7 @@ def _curves(table: pd.DataFrame) -> list[Curve]:
     counts, is_paradigm = {"overall": len(lost), **lost.value_counts()}, units["level"] == "paradigm"
     left = units["name"].map(counts).mask(is_paradigm).fillna(0).astype(int)
     units["phenomenon"] = units["name"].map(of_paradigms).where(is_paradigm)
-    left_out = left.astype(str) + " paradigms are left out: some runs were not scored on them."
+    left_out = left.astype(str) + " paradigms are left out because some runs weren't scored on them."
     units["left_out"] = left_out.where(left > 0, "")
     runs = shared.drop_duplicates(["study", "run"], ignore_index=True)
     runs["size"] = runs["size"].fillna(runs["sample_words"].astype(str))  # others' sizes may have no names
@@ -182,19 +192,19 @@ def _curves(table: pd.DataFrame) -> list[Curve]:
     for name, of in runs.groupby("curve", sort=False):
         if of["unit"].nunique() > 1:
             measured = first_few(sorted(of["unit"].unique()))
-            raise InputError(f"Curve {name} has runs measured in {measured}. Give them curves of their own.")
+            raise InputError(f"Curve {name} has sizes in {measured}. Use a separate curve for each unit.")
         of = of.sort_values("sample_words", kind="stable")
         curves.append(Curve(of, accuracy[of.index], units))
     return curves
 
 
 def map_curves(accuracies: pd.DataFrame, columns: list[str], rows_of: Callable[[Curve], pd.DataFrame]) -> pd.DataFrame:
-    """Return KEYS and `columns` of the rows that a function gives for each curve."""
+    """Return KEYS and `columns` of the rows that a function returns for each curve."""
     parts = [rows_of(curve).assign(**curve.about) for curves in read_curves(accuracies) for curve in curves]
     return pd.concat(parts or [pd.DataFrame()], ignore_index=True).reindex(columns=[*KEYS, *columns])
 
 
 def join_notes(*notes: npt.ArrayLike) -> list[str]:
-    """Join notes, each one for all units or a list with one per unit; empty ones are left out."""
+    """Join the notes on each unit. A note is one text for all units, or a list with one text per unit."""
     columns = np.atleast_1d(*np.broadcast_arrays(*notes))
     return [" ".join(filter(None, of)) for of in zip(*columns, strict=True)]

@@ -1,1 +1,1 @@
-"""Figures: charts.py draws them, style.py has their look, files.py writes them in the size that was asked for."""
+"""Figures: charts.py draws them, style.py defines their look, and files.py writes them in the requested size."""

@@ -1,7 +1,7 @@
-"""Charts: learning curves, estimates with intervals in rows, and lines over sizes. Files and the page share them.
+"""Draw learning curves, rows of estimates with intervals, and lines over sizes, for files and for the page.
 
-A chart has a height, but no width: files.py and the page give it one. A chart of curves has the parameter `highlight`,
-the name of a curve; on the page, the others fade. `looks` is a table of analysis.figures.style.looks_of.
+A chart has a height but no width, which files.py and the page add. In a chart of curves, the parameter `highlight`
+names a curve, and the page fades the others. `looks` is always a table of `analysis.figures.style.looks_of`.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ from analysis.figures.style import (
 )
 from analysis.formats import title
 
-HEIGHT, SMALL_HEIGHT, LINE_HEIGHT = 420, 170, 260  # pixels of a panel: of curves, small ones, and lines
-LABEL_GAP, LABEL_HEIGHT = 13, 250  # pixels between two names beside a panel, if it is at least so high
+HEIGHT, SMALL_HEIGHT, LINE_HEIGHT = 420, 170, 260  # heights in pixels: a panel of curves, a small one, one of lines
+LABEL_GAP, LABEL_HEIGHT = 13, 250  # pixels between two names next to a panel that is at least LABEL_HEIGHT high
 _TIE = 16  # pixels of the line from a panel to a name
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The axis of a quantity: its title, how it writes numbers (d3-format), and whether it is logarithmic."""
+    """The axis of a quantity: its title, the format of its numbers (d3-format), and whether it is logarithmic."""
 
     title: str
     form: str = ".3f"
@@ -51,19 +51,19 @@ def curve_chart(
     domain: tuple[float, float] | None = None,
     labelled: bool = False,
 ) -> Chart:
-    """Draw learning curves of one unit: accuracy against training text, one colour per curve.
+    """Draw the learning curves of one unit: accuracy by amount of training text, with one colour per curve.
 
-    Small marks are runs, large ones means over the runs of a size, joined by a thin line. The thick line is the fitted
-    one, with its confidence band.
+    Small marks are runs. Large marks are means over the runs of a size, joined by a thin line. The thick line is the
+    fitted one, with its confidence band.
 
     Args:
-        units: rows of `analysis.unit_accuracies`.
-        lines: rows of `analysis.curves.fit.fitted_lines`; may be empty.
-        looks: the look of each curve.
-        levels: name and accuracy of human baselines and published models, drawn as dashed lines.
-        unit: level and name, such as ("phenomenon", "island_effects").
-        domain: the axis of accuracies. Default: as the accuracies of this unit need it.
-        labelled: write the names of curves and levels beside the ends of their lines, in place of a legend.
+        units: Rows of `analysis.unit_accuracies`.
+        lines: Rows of `analysis.fitted_lines`, which may be empty.
+        looks: The look of each curve.
+        levels: Names and accuracies of human baselines and published models, drawn as dashed lines.
+        unit: A level and a name, such as ("phenomenon", "island_effects").
+        domain: The ends of the accuracy axis. By default they fit the accuracies of this unit.
+        labelled: Whether to write names next to the ends of lines instead of in a legend.
     """
     points, fits = (table[(table["level"] == unit[0]) & (table["name"] == unit[1])] for table in (units, lines))
     means = _means(points, ["curve", "size"], "accuracy")
@@ -76,11 +76,11 @@ def curve_chart(
     bands[["low", "high"]] = bands[["low", "high"]].clip(*domain)
     fits = fits.loc[fits["accuracy"].between(*domain), ["curve", "sample_words", "accuracy"]]
     band = {"x": x, "y": number("low"), "y2": {"field": "high"}, **colour}
-    opacity = _faded(0.45 / max(3, bands["curve"].nunique()))  # many hide each other
-    said = [text("curve"), number("accuracy", format=".3f"), text("size")]
-    of_run = [*said, number("seed"), text("run")]
+    opacity = _faded(0.45 / max(3, bands["curve"].nunique()))  # many opaque bands would hide each other
+    tooltip = [text("curve"), number("accuracy", format=".3f"), text("size")]
+    of_run = [*tooltip, number("seed"), text("run")]
     rules = pd.concat([levels[["name", "accuracy"]], pd.DataFrame({"name": ["chance"], "accuracy": [CHANCE]})])
-    rule = {"y": number("accuracy"), "tooltip": [text("name"), said[1]]}
+    rule = {"y": number("accuracy"), "tooltip": [text("name"), tooltip[1]]}
     runs, size = points[["run", "curve", "size", "seed", "sample_words", "accuracy"]], 60 if labelled else 30
     layers = [
         layer(rules, "rule", rule, strokeDash=[3, 3], color=GREY),
@@ -88,7 +88,7 @@ def curve_chart(
         layer(fits, "line", place | colour | styled("curve", looks, "dash") | _faded(1), strokeWidth=2.4),
         layer(means, "line", place | colour | _faded(0.9), strokeWidth=0.9),
         layer(runs, "point", {**place, **shape, **_faded(0.5), "tooltip": of_run}, size=14, filled=True),
-        layer(means, "point", {**place, **shape, **_faded(1), "tooltip": said}, size=size, filled=True),
+        layer(means, "point", {**place, **shape, **_faded(1), "tooltip": tooltip}, size=size, filled=True),
     ]
     if labelled:
         last = means.sort_values("sample_words").drop_duplicates("curve", keep="last").rename(columns={"curve": "name"})
@@ -98,30 +98,30 @@ def curve_chart(
 
 
 def _means(rows: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
-    """Return the means of a column at each size: the columns `by`, sample_words and `value`."""
+    """Return the mean of a column at each size, with the columns `by`, sample_words and `value`."""
     return rows.groupby([*by, "sample_words"], as_index=False, sort=False)[[value]].mean()
 
 
 def _styles(by: str, looks: pd.DataFrame, legend: bool = True) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the encodings of lines (colour) and of marks (colour and shape), with a legend of several names."""
+    """Return the encodings of lines (colour) and of marks (colour and shape), with a legend if there are several."""
     legend = legend and len(looks) > 1
     return styled(by, looks, "colour", legend=legend), styled(by, looks, "colour", "shape", legend=legend)
 
 
 def _layered(layers: Sequence[Chart], height: int, heading: str = "") -> Chart:
-    """Return a chart of those layers that have any marks."""
+    """Return a chart of the layers that have any marks."""
     chart: Chart = {"layer": [one for one in layers if one["data"]["values"]], "height": height}
     return chart | ({"title": heading} if heading else {})
 
 
 def _faded(opacity: float) -> dict[str, Any]:
-    """Return an opacity that is a tenth of it for all curves but the highlighted one."""
+    """Return the encoding of an opacity, which is divided by ten while another curve is highlighted."""
     test = "highlight === datum.curve || highlight === ''"
     return {"opacity": {"condition": {"test": test, "value": opacity}, "value": opacity / 10}}
 
 
 def _end_labels(names: pd.DataFrame, domain: tuple[float, float]) -> list[Chart]:
-    """Write names (name, accuracy, colour) beside the panel, apart from each other, each tied to its line."""
+    """Write names (with accuracy and colour) next to the panel, without overlap, each with a line to its curve."""
     at = names["accuracy"].clip(*domain)
     place = spread_apart(at.to_numpy(), LABEL_GAP * (domain[1] - domain[0]) / LABEL_HEIGHT, domain)
     rows = pd.DataFrame({"name": names["name"], "accuracy": at, "place": place, "colour": names["colour"]})
@@ -135,9 +135,9 @@ def _end_labels(names: pd.DataFrame, domain: tuple[float, float]) -> list[Chart]
 
 
 def spread_apart(positions: Any, gap: float, domain: tuple[float, float]) -> Any:
-    """Return positions in the same order, at least `gap` apart, near the given ones.
+    """Move positions so that they are at least `gap` apart, and keep their order.
 
-    It is the mean of pushing them up and pushing them down. They stay within `domain` if they fit there.
+    The result is the mean of pushing all up and pushing all down. It stays within `domain` if there is room.
     """
     order, gaps = np.argsort(positions, kind="stable"), gap * np.arange(len(positions))
     least = np.asarray(positions, dtype=float)[order] - gaps
@@ -156,34 +156,36 @@ def dot_chart(
     by: str = "curve",
     reference: float | None = 0.0,
 ) -> Chart:
-    """Draw estimates in rows, one mark per curve, with their intervals if the table has columns `low` and `high`.
+    """Draw rows of estimates, one mark per curve, with intervals if the table has the columns `low` and `high`.
 
     Args:
-        table: one row per mark. Those with one `name` share a row; rows are drawn in the table's order.
-        value: the column of estimates, which `axis` shows.
-        looks: the look of each name in the column `by`: of curves, models or methods.
-        reference: a vertical line at this value.
+        table: One row per mark. Marks with the same `name` share a row, and rows keep the table's order.
+        value: The column of the estimates.
+        axis: The axis of the estimates.
+        looks: The look of each name in the column `by`.
+        by: The column that distinguishes the marks of a row: a curve, model or method.
+        reference: The value at which to draw a vertical line, if any.
     """
-    shown = table.reindex(columns=["name", by, value, "low", "high"])
-    looks = looks[looks["name"].isin(shown[by])]
+    estimates = table.reindex(columns=["name", by, value, "low", "high"])
+    looks = looks[looks["name"].isin(estimates[by])]
     form = f"datum.value ? format(datum.value, '{axis.form.replace('f', '~f')}') : '0'"
     ticks = {"title": axis.title, "titleAnchor": "end", "tickCount": 6, "labelExpr": form}
     rows = {"title": None, "grid": True, "tickBand": "extent", "labelLimit": 220, "domain": False, "ticks": False}
     place = {
-        "y": text("name", sort=list(shown["name"].unique()), axis=rows, scale={"paddingInner": 0.25}),
+        "y": text("name", sort=list(estimates["name"].unique()), axis=rows, scale={"paddingInner": 0.25}),
         "yOffset": text(by, sort=list(looks["name"])),
     }
     x = number(value, axis=ticks, scale={"padding": 8, "zero": False})
-    limited = shown[np.isfinite(shown["low"].astype(float))]
-    said = [text("name"), text(by)]
-    said += [number(column, format=axis.form) for column in (value, *(("low", "high") if len(limited) else ()))]
+    limited = estimates[np.isfinite(estimates["low"].astype(float))]
+    tooltip = [text("name"), text(by)]
+    tooltip += [number(column, format=axis.form) for column in (value, *(("low", "high") if len(limited) else ()))]
     colour, shape = _styles(by, looks)
     layers = [
         layer(pd.DataFrame({"at": [reference]}).dropna(), "rule", {"x": number("at")}, color=GREY),
         layer(limited, "rule", {"x": number("low"), "x2": {"field": "high"}, **place, **colour}, strokeWidth=1.8),
-        layer(shown, "point", {"x": x, "tooltip": said, **place, **shape}, size=55, filled=True, opacity=1),
+        layer(estimates, "point", {"x": x, "tooltip": tooltip, **place, **shape}, size=55, filled=True, opacity=1),
     ]
-    return _layered(layers, shown["name"].nunique() * (10 + 12 * len(looks)))
+    return _layered(layers, estimates["name"].nunique() * (10 + 12 * len(looks)))
 
 
 def line_chart(
@@ -196,24 +198,26 @@ def line_chart(
     unit: str = "words",
     heading: str = "",
 ) -> Chart:
-    """Draw a quantity against training text: marks are rows, lines join their means.
+    """Draw a quantity by amount of training text. Each row of the table is a mark, and lines join the means.
 
     Args:
-        table: one row per mark, with the columns `by`, sample_words and `value`.
-        value: the column of the quantity, which `axis` shows.
-        looks: the look of each name in the column `by`: of curves or methods.
-        unit: the unit of sample_words.
-        heading: a title of the panel.
+        table: One row per mark, with the columns `by`, sample_words and `value`.
+        value: The column of the quantity.
+        axis: The axis of the quantity.
+        looks: The look of each name in the column `by`.
+        by: The column that distinguishes lines: a curve or method.
+        unit: The unit of sample_words.
+        heading: The title of the panel.
     """
     rows = table[[by, "sample_words", value]].dropna().astype({"sample_words": float, value: float})
     names = looks[looks["name"].isin(rows[by])]
     scale = {"type": "log", "base": 2, "nice": True} if axis.logarithmic else {"zero": False, "padding": 8}
     y = number(value, scale=scale, axis={"title": axis.title, "format": axis.form, "tickCount": 5})
     place = {"x": size_axis(rows["sample_words"], unit), "y": y}
-    said = [text(by), number(value, format=axis.form), number("sample_words", format=",")]
+    tooltip = [text(by), number(value, format=axis.form), number("sample_words", format=",")]
     colour, shape = _styles(by, names)
     layers = [
         layer(_means(rows, [by], value), "line", place | colour, strokeWidth=2),
-        layer(rows, "point", {**place, **shape, "tooltip": said}, filled=True, size=40, opacity=0.8),
+        layer(rows, "point", {**place, **shape, "tooltip": tooltip}, filled=True, size=40, opacity=0.8),
     ]
     return _layered(layers, LINE_HEIGHT, heading)

@@ -1,4 +1,4 @@
-"""The look of figures: colours, dashes, shapes, axes and fonts."""
+"""Define the look of figures: colours, dashes, shapes, axes and fonts."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,14 +9,15 @@ import pandas as pd
 
 Chart = dict[str, Any]  # a specification of Vega-Lite (https://vega.github.io/vega-lite/docs/spec.html)
 
-# Six hues, far apart for any colour vision, with enough contrast on a light and a dark page (test_colours.py). A
-# seventh name has the first hue again, with another dash and shape.
+# Six hues that differ clearly for any colour vision: CIEDE2000 is at least 18 for any two, and 10 for readers without
+# one kind of cones (Machado et al. 2009). Their contrast is 3 or more on a light and a dark page. A seventh name gets
+# the first hue again, with another dash and shape.
 HUES = ("#0050d4", "#d27d05", "#00a468", "#874972", "#ab2919", "#8f70c7")
 DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 GREY = "#8a8a8a"
 TEXT_GREY = "#666666"  # small text needs more contrast than a line (WCAG 2.2, 1.4.3)
-LABEL_SIZE = 11  # pixels: the font of names and numbers beside axes and lines
+LABEL_SIZE = 11  # font size in pixels of the names and numbers next to axes and lines
 CHANCE = 0.5
 _LOOK = {
     "font": "Helvetica, Arial, Liberation Sans, sans-serif",
@@ -29,7 +30,7 @@ _LOOK = {
 
 
 def looks_of(names: Sequence[str], colours: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Return the columns name, colour, dash and shape, one row per name; `colours` overrides some of them."""
+    """Return one row per name with the columns name, colour, dash and shape. `colours` overrides colours by name."""
     rows = []
     for place, name in enumerate(names):
         lap = place // len(HUES)
@@ -39,7 +40,7 @@ def looks_of(names: Sequence[str], colours: Mapping[str, str] | None = None) -> 
 
 
 def layer(table: pd.DataFrame, mark: str, encoding: Mapping[str, Any], **look: Any) -> Chart:
-    """Return a layer of marks, one or more for the rows of a table; missing numbers are null."""
+    """Return a layer of marks from the rows of a table. Missing numbers become null."""
     values = json.loads(table.to_json(orient="records", double_precision=15))
     return {"data": {"values": values}, "mark": {"type": mark, **look}, "encoding": encoding}
 
@@ -55,9 +56,10 @@ def text(column: str, **options: Any) -> dict[str, Any]:
 
 
 def styled(column: str, looks: pd.DataFrame, *looks_like: str, legend: bool = False) -> dict[str, Any]:
-    """Return the encodings by which each name of a column has its colour, dash or shape (`looks_like`) of `looks`.
+    """Return the encodings that give each name in a column its colour, dash or shape from `looks`.
 
-    A `legend` above the panel has lines of about 90 characters.
+    `looks_like` lists which of "colour", "dash" and "shape" to encode. A legend above the panel has about 90 characters
+    per line.
     """
     kinds = {"colour": "color", "dash": "strokeDash", "shape": "shape"}
     columns = max(1, int(90 // (6 + looks["name"].str.len().max()))) if legend else 0
@@ -67,7 +69,7 @@ def styled(column: str, looks: pd.DataFrame, *looks_like: str, legend: bool = Fa
 
 
 def size_axis(sizes: Iterable[float], unit: str) -> dict[str, Any]:
-    """Return a logarithmic axis of the column `sample_words`, on which as many sizes are numbered as have room."""
+    """Return a logarithmic axis of the column `sample_words`. It numbers as many sizes as there is room for."""
     sizes = sorted(set(map(float, sizes)))
     titles = {"words seen": "Words seen in training", "steps": "Steps of training", "tokens": "Tokens of training"}
     scale = {"type": "log", "base": 2, "nice": False, "domain": [sizes[0] / 1.12, sizes[-1] * 1.12]}
@@ -83,14 +85,14 @@ def size_axis(sizes: Iterable[float], unit: str) -> dict[str, Any]:
 
 
 def accuracy_domain(*accuracies: pd.Series) -> tuple[float, float]:
-    """Return an axis of whole tenths around accuracies that includes .4 to .6, so that chance is on it."""
+    """Return the ends of an accuracy axis, in whole tenths. It always includes .4 to .6, so that chance is on it."""
     values = np.concatenate([of.to_numpy(dtype=np.float64) for of in accuracies])
     low, high = np.floor(np.nanmin(values) * 10 + 1e-9) / 10, np.ceil(np.nanmax(values) * 10 - 1e-9) / 10
     return float(max(0.0, min(low, 0.4))), float(min(1.0, max(high, 0.6)))
 
 
 def accuracy_axis(domain: tuple[float, float], small: bool) -> dict[str, Any]:
-    """Return an axis of the column `accuracy` with a tick at chance, which it names."""
+    """Return an axis of the column `accuracy` that names chance at its tick."""
     step = 0.1 if domain[1] - domain[0] < (0.45 if small else 0.85) else 0.25
     first = np.ceil(domain[0] / step - 1e-9) * step
     ticks = [round(float(tick), 3) for tick in np.arange(first, domain[1] + 1e-9, step)]
@@ -101,5 +103,5 @@ def accuracy_axis(domain: tuple[float, float], small: bool) -> dict[str, Any]:
 
 
 def finished(chart: Chart) -> Chart:
-    """Return a chart with the common look."""
+    """Return a chart with the common fonts, axes and background."""
     return {**chart, "config": _LOOK}

@@ -1,7 +1,7 @@
-"""Psycholinguistic diagnostics (Ettinger 2020): the paper's measures of each run, and its numbers next to them.
+"""Describe psycholinguistic diagnostics (Ettinger 2020): the paper's measures of each run, and the paper's own numbers.
 
-The measures of one model are eval.diagnostics.measures. The paper: "What BERT is not: Lessons from a new suite of
-psycholinguistic diagnostics for language models", TACL 8, 34-48.
+`eval.diagnostics.measures` computes the measures of one model. The paper is "What BERT is not: Lessons from a new suite
+of psycholinguistic diagnostics for language models", TACL 8, 34-48.
 """
 
 import pandas as pd
@@ -13,25 +13,25 @@ from eval.published import read_published
 
 _SIDES = {"a": "fitting roles", "b": "reversed roles"}
 _METHODS = (
-    "Sensitivity is the share of items whose fitting word, or context, is more probable than the others; a tie counts "
-    "as wrong, and so does a word that the model can't express. Sensitivity>.01: by more than .01. Accuracy@k is the "
-    "share of contexts with an expected word among the k most probable whole words: tokens that begin a word and "
-    "aren't punctuation. Probabilities are means over words that the model can express; people's are cloze "
-    "probabilities. The probability of a word is that of all of its tokens given the context. In a masked model, masks "
-    "replace the word's tokens, with a full stop after them (Ettinger 2020, section 6). Intervals of shares are "
-    "Wilson's, for new items; those of slopes are for new runs."
+    "Sensitivity is the share of items whose fitting word, or context, is more probable than the others. Ties count as "
+    "wrong, and so do words that the model can't express. For sensitivity>.01, the difference must be larger than .01. "
+    "Accuracy@k is the share of contexts for which an expected word is among the k most probable whole words, which "
+    "are tokens that begin a word and aren't punctuation. Probabilities are means over the words that the model can "
+    "express, and people's are cloze probabilities. The probability of a word is that of all of its tokens given the "
+    "context. In a masked model, masks replace the word's tokens, followed by a full stop (Ettinger 2020, section 6). "
+    "Intervals of shares are Wilson's, for new items. Intervals of slopes are for new runs."
 )
 
 
 def probabilities(benchmark: str, cloze: pd.DataFrame, column: str = "prob") -> pd.DataFrame:
-    """Return the mean probability of the words of each condition and role: level, name and accuracy.
+    """Return the mean probability of the words of each condition and role, with the columns level, name and accuracy.
 
-    The targets of ROLE-88 have a row with fitting and one with reversed roles, and one for the difference of these.
+    The targets of ROLE-88 have one row for fitting roles, one for reversed roles, and one for the difference.
 
     Args:
-        benchmark: cprag, role, neg, or a plug-in's.
-        cloze: one model's answers.
-        column: "prob", the model's probabilities, or "cloze", people's.
+        benchmark: cprag, role, neg, or a plug-in's benchmark.
+        cloze: One model's answers.
+        column: "prob" for the model's probabilities, or "cloze" for people's.
     """
     names = (cloze["condition"] + ", " + cloze["role"]).str.replace("_", " ")
     if benchmark == "role":
@@ -43,10 +43,10 @@ def probabilities(benchmark: str, cloze: pd.DataFrame, column: str = "prob") -> 
 
 
 def measures_of(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
-    """Return the paper's measures of one model's answers, and mean probabilities: level, name, items, accuracy, ...
+    """Return the paper's measures of one model's answers and mean probabilities (level, name, items, accuracy, ...).
 
-    Those of CPRAG-102 are also given for contexts that constrain people's expectations strongly and weakly (Federmeier
-    and Kutas 1999).
+    The measures of CPRAG-102 are also given for contexts that constrain people's expectations strongly or weakly
+    (Federmeier and Kutas 1999).
     """
     parts = [measures(benchmark, cloze)]
     if benchmark == "cprag":
@@ -57,7 +57,7 @@ def measures_of(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe(found: Answers) -> Description:
-    """Describe a diagnostic, which may be one that no paper is about."""
+    """Describe a diagnostic, which may be one of a plug-in without a paper."""
     name, cloze = found.label.partition("+")[0], found.tables[0]
     measured = found.measured(lambda answers: measures_of(name, answers))
     sensitive = measured.loc[measured["level"] == "sensitivity", MEASURE].drop_duplicates()

@@ -1,4 +1,4 @@
-"""Reading the answers of a study's runs to diagnostics, suites and ratings, for the parts of a report about them."""
+"""Read the answers of a study's runs to diagnostics, suites and ratings, and make the parts of a report about them."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from train.runs.labels import flatten
 
 
 def item_parts(runs: pd.DataFrame, config: AnalysisConfig, benchmark: str | None) -> list[Part]:
-    """Return the parts about the diagnostics, suites and ratings that some run has scores of, or about one of them.
+    """Return the parts about the diagnostics, suites and ratings that any run was scored on (or one of them).
 
     Raises RunError as `read_answers` and the modules of this folder do.
     """
@@ -40,22 +40,22 @@ def item_parts(runs: pd.DataFrame, config: AnalysisConfig, benchmark: str | None
 
 
 def _kind_of(label: str) -> tuple[Any, tuple[str, ...]]:
-    """Return the module that describes a benchmark, and its files of answers, the one with the outcomes last."""
+    """Return the module that describes a benchmark, and the names of its files. The last one contains the outcomes."""
     kinds = {"syntaxgym": (suites, ("regions", "success")), "ratings": (ratings, ("sentences",))}
     return kinds.get(benchmark_type(label), (cloze, ("topk", "cloze")))
 
 
 def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") -> Answers:
-    """Read the answers of every run that has them: rows of a diagnostic, of suites, or of rated sentences.
+    """Read the answers of every run that has them to a diagnostic, to suites, or to rated sentences.
 
     Args:
-        runs: the table of `analysis.runs`; baselines are left out.
-        label: the name of the folder of scores.
-        folder: where studies are (`paths.runs`).
+        runs: The table of `analysis.runs`. Baselines are left out.
+        label: The name of the folder of scores.
+        folder: The folder of all studies (`paths.runs`).
 
     Raises:
-        RunError: for a damaged file, if no run has answers, if runs answered different questions, and if runs with one
-            tokenizer were scored under different settings.
+        RunError: If a file is damaged, if no run has answers, if runs answered different questions, or if runs with the
+            same tokenizer were scored with different settings.
     """
     _, files = _kind_of(label)
     models = runs[runs["baseline"] == ""]
@@ -65,7 +65,7 @@ def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") ->
     study, scored = "+".join(runs["study"].unique()), models[is_scored].reset_index(drop=True)
     if scored.empty:
         remedy = f"python -m eval study={study} benchmark={label.partition('+')[0]}"
-        raise RunError(f"study={study}: no run has complete scores of {label}. Score them: {remedy}")
+        raise RunError(f"study={study}: no run has complete scores of {label}. Score the runs: {remedy}")
     tables, metadata = zip(*(read_answer_file(of, files[-1]) for of in scores[is_scored]), strict=True)
     about = pd.DataFrame(metadata)
     settings = [{name: written(value) for name, value in flatten(of).items()} for of in about["policy"]]
@@ -79,10 +79,10 @@ def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") ->
     )
     check_alike(study, scored)
     notes = [
-        f"Scoring settings differ between models: {name} is {joined(sorted(values.dropna().unique()))}."
+        f"Models were scored with different settings: {name} is {joined(sorted(values.dropna().unique()))}."
         for name, values in pd.DataFrame(settings).items()
         if values.nunique() > 1
     ]
     if not is_scored.all():
-        notes.append(f"Runs without scores of {label}: {first_few([*models.loc[~is_scored, 'run']])}.")
+        notes.append(f"These runs have no scores of {label}: {first_few([*models.loc[~is_scored, 'run']])}.")
     return Answers(label, scored, list(tables), notes)

@@ -1,8 +1,9 @@
-"""Graded acceptability: how far the scores of each run agree with people's ratings of sentences.
+"""Describe graded acceptability: how well the scores of each run agree with people's ratings of sentences.
 
-The measures of one run, with intervals for new sentences, are eval.ratings.measures: correlations with ratings (Pearson
-and Spearman, on Fisher's scale) and the separation of good from bad sentences (AUC). Scores such as SLOR are those of
-Lau, Clark and Lappin 2017 ("Grammaticality, acceptability, and probability", Cognitive Science 41, 1202-1241).
+`eval.ratings.measures` computes the measures of one run, with intervals for new sentences: correlations with ratings
+(Pearson and Spearman, on Fisher's scale), and how well scores separate good from bad sentences (AUC). Scores such as
+SLOR come from Lau, Clark and Lappin 2017 ("Grammaticality, acceptability, and probability", Cognitive Science 41,
+1202-1241).
 """
 
 import pandas as pd
@@ -13,36 +14,36 @@ from eval.ratings.measures import AUC, PEARSON
 from eval.ratings.measures import measures as measures_of_model
 from pairscale.errors import RunError, first_few
 
-# The score that findings are about is chosen before results are seen: the first of these that a curve has.
+# Findings are about the first of these scores that a curve has, whatever the results are.
 SHOWN = ("slor", "mean_lp", "lp", "morcela")
 _METHODS = (
-    "The log-probability of a sentence (lp) is the sum over its tokens (nats); for masked models, the "
+    "The log-probability of a sentence (lp) is the sum over its tokens, in nats. For masked models, it is the "
     "pseudo-log-likelihood (Salazar et al. 2020). Mean_lp, pen_lp and norm_lp are those of Lau et al. 2020. SLOR is lp "
-    "less the unigram log-probability, per token (Pauls and Klein 2012). MORCELA weights unigrams and length by a "
-    "linear regression of the ratings of other sentences (Tjuatja et al. 2024). Intervals for new sentences are "
-    "Student's, of correlations on Fisher's scale and of shares in logits, with the variance of influence functions "
-    "(Efron 1982; DeLong et al. 1988 for the AUC). Both sentences of a pair are one unit. Intervals of slopes are for "
-    "new runs on these sentences."
+    "minus the unigram log-probability, per token (Pauls and Klein 2012). MORCELA weights unigrams and length by a "
+    "linear regression fitted to the ratings of other sentences (Tjuatja et al. 2024). Intervals for new sentences use "
+    "Student's t, on Fisher's scale for correlations and in logits for shares, with the variance of influence "
+    "functions (Efron 1982; DeLong et al. 1988 for the AUC). The two sentences of a pair count as one unit. Intervals "
+    "of slopes are for new runs on these sentences."
 )
 
 
 def measures(found: Answers) -> pd.DataFrame:
-    """Return how far each run's scores agree with people, on the sentences that every run has a score of.
+    """Return how well each run's scores agree with people, on the sentences that every run has a score of.
 
     Returns:
-        The columns of runs; level (the measure: Pearson, Spearman, AUC, ...), name (the score: lp, slor, ...), accuracy
-        (the value), low and high (95% interval for new sentences, on Fisher's scale or that of logits) and items
-        (sentences, or pairs). There are no correlations with ratings that are all the same.
+        The columns of runs, and level (the measure: Pearson, Spearman, AUC, ...), name (the score: lp, slor, ...),
+        accuracy (the value), low and high (95% interval for new sentences, on Fisher's scale or in logits) and items
+        (the number of sentences or pairs). If all ratings are the same, there are no correlations.
 
     Raises:
-        RunError: if all ratings and all labels are the same, or if there are fewer than three sentences.
+        RunError: If all ratings and all labels are the same, or if there are fewer than three sentences.
     """
     known = pd.concat([rows["lp"] for rows in found.tables], axis=1).notna().all(axis=1)
     measured = found.measured(lambda rows: measures_of_model(rows[known].reset_index(drop=True)))
     if measured.empty:
         raise RunError(
-            f"{found.label}: the {plural(int(known.sum()), 'sentence')} that all runs have scores of are too few, or "
-            f"rated all the same ({first_few([*map(str, found.tables[0]['rating'].unique())])})."
+            f"{found.label}: all runs have scores of {plural(int(known.sum()), 'sentence')}, which are too few or all "
+            f"have the same rating ({first_few([*map(str, found.tables[0]['rating'].unique())])})."
         )
     return measured.iloc[pd.factorize(measured["level"])[0].argsort(kind="stable")]
 
@@ -50,7 +51,7 @@ def measures(found: Answers) -> pd.DataFrame:
 def describe(found: Answers) -> Description:
     """Describe rated sentences. Raises RunError as `measures` does."""
     measured, rows = measures(found), found.tables[0]
-    has_ratings = (measured["level"] == PEARSON).any()  # of labels alone, the AUC is the main measure
+    has_ratings = (measured["level"] == PEARSON).any()  # if there are only labels, the AUC is the main measure
     pairs = f" in {plural(rows['pair'].nunique(), 'pair')}" if rows["pair"].notna().any() else ""
     people = joined([f"{name}s" for name in ("rating", "label") if rows[name].notna().any()])
     return Description(
@@ -64,15 +65,15 @@ def describe(found: Answers) -> Description:
 
 
 def _notes(found: Answers) -> list[str]:
-    """Return notes on missing unigrams, and on tokens without a count and `<unk>`."""
+    """Return notes on missing unigrams, on tokens without a unigram count, and on `<unk>`."""
     missing = found.runs["unigrams"].str.get("missing")
     notes = [
-        f"There is no norm_lp, slor or morcela of {joined(list(curves.unique()))}: {reason}."
+        f"There is no norm_lp, slor or morcela for {joined(list(curves.unique()))}: {reason}."
         for reason, curves in found.runs["curve"].groupby(missing, sort=False)
     ]
     totals = pd.DataFrame([rows[["unseen", "unk", "tokens"]].sum() for rows in found.tables]).astype(float)
     unseen, unknown = totals["unseen"] / totals["tokens"], totals["unk"] / totals["tokens"]
     if unseen.max() >= 0.01 or unknown.max() >= 0.01:
-        shares = f"up to {unseen.max():.0%} don't occur in the text of unigrams, up to {unknown.max():.0%} are <unk>"
-        notes.append(f"Of a run's tokens, {shares}.")
+        unseen_text = f"Up to {unseen.max():.0%} of a run's tokens don't occur in the text that gives unigram counts"
+        notes.append(f"{unseen_text}, and up to {unknown.max():.0%} are <unk>.")
     return notes

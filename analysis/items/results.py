@@ -1,4 +1,4 @@
-"""A part of the report from the measures of runs that answered the items of a benchmark."""
+"""Make a part of the report from the measures of runs that answered the items of a benchmark."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from eval.scores.names import benchmark_name
 from pairscale.shares import wilson
 
 MEASURE = ["level", "name"]
-PAPER, CHANCE = " (paper)", "chance"  # after the names of published models, and a model
+PAPER, CHANCE = " (paper)", "chance"  # the end of a published model's name, and the name of chance as a model
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,12 @@ class Answers:
     """The answers of runs to the items of a benchmark.
 
     Attributes:
-        label: the name of their folder of scores.
-        runs: one row per run that has answers: the columns of `analysis.runs`, and policy and unigrams of its scores.
-        tables: the answers of each of these runs: eval.scores.schemas.CLOZE, eval.scores.schemas.SUCCESS or
-            eval.scores.schemas.SENTENCES.
-        notes: runs that have no answers, and scoring settings that differ.
+        label: The name of their folder of scores.
+        runs: One row per run that has answers, with the columns of `analysis.runs` and the policy and unigrams of its
+            scores.
+        tables: The answers of each of these runs, with the columns of CLOZE, SUCCESS or SENTENCES in
+            eval.scores.schemas.
+        notes: Sentences on runs without answers, and on different scoring settings.
     """
 
     label: str
@@ -40,24 +41,24 @@ class Answers:
     notes: list[str]
 
     def measured(self, measures: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
-        """Return the measures of each run: RUN_COLUMNS and the columns of `measures` of its answers."""
+        """Return the measures of each run, with RUN_COLUMNS and the columns that `measures` returns for its answers."""
         parts = pd.concat(map(measures, self.tables), keys=self.runs.index).droplevel(1)
         return self.runs[RUN_COLUMNS].join(parts, how="inner").reset_index(drop=True)
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a kind of benchmark says about itself. A measure has a level and a name.
+    """The measures of a benchmark and the texts about them. A level and a name identify a measure.
 
     Attributes:
-        about: a sentence on the items.
-        measured: a row per run and measure: RUN_COLUMNS, level, name, items, accuracy and other numbers. Without the
-            columns low and high, accuracies are shares of items, and their limits are Wilson's.
-        main: the measures that figures show. Findings are about the first one that a curve has.
-        what: what a sentence calls a main measure, such as "The AUC of {name}".
-        methods: a paragraph for the methods section of a paper.
-        others: what published models, people and chance have: model, level, name, accuracy.
-        notes: sentences on the runs.
+        about: A sentence on the items.
+        measured: One row per run and measure, with RUN_COLUMNS, level, name, items, accuracy and other numbers. Without
+            the columns low and high, accuracies are shares of items with Wilson's intervals.
+        main: The measures that figures show. Findings are about the first one that a curve has.
+        what: What a sentence calls a main measure, such as "The AUC of {name}".
+        methods: A paragraph for the methods section of a paper.
+        others: The values of published models, people and chance, with the columns model, level, name and accuracy.
+        notes: Sentences on the runs.
     """
 
     about: str
@@ -69,7 +70,7 @@ class Description:
     notes: Sequence[str] = ()
 
     def main_of(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of main measures, in their order."""
+        """Return the rows of the main measures, in the order of `main`."""
         return pd.DataFrame(self.main, columns=MEASURE).merge(rows, on=MEASURE)
 
 
@@ -77,15 +78,15 @@ def part_of(found: Answers, of: Description, confidence: float, everything: bool
     """Return the part of a report about a benchmark.
 
     Args:
-        found: the answers.
-        of: the description of their benchmark.
-        confidence: the level of the intervals of slopes.
-        everything: add all measures at all sizes.
+        found: The answers of the runs.
+        of: The description of the benchmark.
+        confidence: The level of the intervals of slopes.
+        everything: Whether to add a table of all measures at all sizes.
     """
     means, slopes = means_of(of.measured), slopes_of(of, confidence)
     exhibits = [_measures(means, of), *([_over_text(slopes, of, confidence)] if len(slopes) else [])]
     if everything:
-        about = "Means over the runs of a size. Intervals are 95% intervals for new items of the same kind."
+        about = "Means over the runs of each size, with 95% confidence intervals for new items of the same kind."
         table = means.drop(columns="sample_words").rename(columns={"accuracy": "value"})
         first = [*MEASURE, "curve", "size", "runs", "items", "value", "low", "high"]
         table = table[[*first, *table.columns.difference(first, sort=False)]]
@@ -93,13 +94,13 @@ def part_of(found: Answers, of: Description, confidence: float, everything: bool
         exhibits.append(Exhibit("measures-by-size", "All measures by size", about, table, cells))
     notes = [*found.notes, *of.notes]
     if "unknown" in means and (share := (means["unknown"] / means["items"]).max()) > 0:
-        notes.append(f"In up to {share:.0%} of a measure's items, a model can't express a word that the measure needs.")
+        notes.append(f"Up to {share:.0%} of the items of a measure need a word that a model's vocabulary lacks.")
     runs, largest = found.runs, of.main_of(at_largest(means)).drop_duplicates("curve")
     rows = largest.merge(slopes, how="left", on=[*MEASURE, "curve"], suffixes=("_items", ""))
     return Part(
         found.label,
         benchmark_name(found.label),
-        f"{of.about} Answers of {plural(len(runs), 'run')}: {joined(list(runs['curve'].unique()))}.",
+        f"{of.about} {plural(len(runs), 'run')} answered them: {joined(list(runs['curve'].unique()))}.",
         exhibits=exhibits,
         findings=[(str(row.curve), _finding(row, of.what.format(name=row.name), confidence)) for row in rows_of(rows)],
         notes=notes,
@@ -108,9 +109,9 @@ def part_of(found: Answers, of: Description, confidence: float, everything: bool
 
 
 def means_of(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the means of all numbers over the runs of a curve and size, with runs, how many these are.
+    """Return the means of all numbers over the runs of a curve and size, and the number of `runs`.
 
-    Limits are Wilson's 95% limits of the mean for as many new items, or means of the runs' own limits.
+    low and high are Wilson's 95% interval of the mean for as many new items, or the means of the runs' own intervals.
     """
     numbers = [name for name in measured if name not in (*RUN_COLUMNS, *MEASURE)]
     groups = measured.groupby(["curve", "size", "sample_words", *MEASURE], sort=False, dropna=False)
@@ -125,9 +126,9 @@ def _with_limits(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def slopes_of(of: Description, confidence: float) -> pd.DataFrame:
-    """Return slopes of the main measures: their level and name, and the columns of `analysis.fit_curves`.
+    """Return the slopes of the main measures, with level, name and the columns of `analysis.fit_curves`.
 
-    Curves of one size have no rows.
+    Curves with a single size have no rows.
     """
     rows = of.main_of(of.measured)
     rows = rows[rows.groupby("curve")["sample_words"].transform("nunique") > 1]
@@ -138,13 +139,13 @@ def slopes_of(of: Description, confidence: float) -> pd.DataFrame:
 
 
 def at_largest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows at each curve's largest size, and those of models without a known amount of text."""
+    """Return the rows at each curve's largest size, and the rows of models without a known amount of text."""
     words = rows["sample_words"].fillna(0)
     return rows[words == words.groupby(rows["curve"]).transform("max")]
 
 
 def _measures(means: pd.DataFrame, of: Description) -> Exhibit:
-    """Return a row per measure with a column per model, and a figure of the main measures."""
+    """Return a table with a row per measure and a column per model, and a figure of the main measures."""
     measures = means.drop_duplicates(MEASURE)[[*MEASURE, "items"]]
     others = of.others.merge(measures, on=MEASURE)
     is_paper = others["model"].str.endswith(PAPER)
@@ -155,13 +156,13 @@ def _measures(means: pd.DataFrame, of: Description) -> Exhibit:
     drawn = drawn.assign(name=drawn["level"] + ": " + drawn["name"])
     looks = looks_of(list(drawn["model"].unique()))
     chart = partial(dot_chart, drawn, "accuracy", Axis("Value"), looks, by="model", reference=None)
-    about = "Ours are means over the runs at each curve's largest size. Lines are 95% intervals for new items."
+    about = "Means over the runs at each curve's largest size. Lines are 95% confidence intervals for new items."
     table = measures.join(wide, on=MEASURE)
     return Exhibit("measures", "Measures", about, table, charts={"measures": chart})
 
 
 def _over_text(slopes: pd.DataFrame, of: Description, confidence: float) -> Exhibit:
-    """Return the main measures over training text, a panel each, with their slopes."""
+    """Return a panel of each main measure by amount of training text, and a table of slopes."""
     drawn = of.main_of(of.measured[of.measured["curve"].isin(slopes["curve"])])
     charts: dict[str, Callable[..., Chart]] = {}
     for (level, name), rows in drawn.groupby(MEASURE, sort=False):
@@ -169,8 +170,8 @@ def _over_text(slopes: pd.DataFrame, of: Description, confidence: float) -> Exhi
         charts[f"sizes-{len(charts)}"] = partial(_size_chart, rows, chance, f"{level}: {name}")
     table = slopes.rename(columns={"smallest_accuracy": "smallest", "largest_accuracy": "largest"})
     table = table[[*MEASURE, "curve", "runs", "sizes", "smallest", "largest", "slope", "low", "high", "note"]]
-    about = "Each mark is a run, and lines join the means of sizes. Dashed: chance, if it is known. The table has "
-    about += "the means at the smallest and largest size, and slopes per doubling of the text."
+    about = "Each mark is a run, and lines join the means of sizes. A dashed line is chance, if it is known. The table "
+    about += "has the means at the smallest and largest size, and slopes per doubling of the training text."
     return Exhibit("sizes", "By training text", about, table, confidence=confidence, charts=charts)
 
 
@@ -182,15 +183,15 @@ def _size_chart(rows: pd.DataFrame, chance: pd.DataFrame, heading: str) -> Chart
 
 
 def _finding(row: Any, what: str, confidence: float) -> str:
-    """Say how much a measure changes with more text, or what it is if there is no slope."""
+    """Describe how a measure changes with more text, or its value if there is no slope."""
     if pd.isna(row.slope):
-        limits = f"95% interval for new items {row.low_items:.2f} to {row.high_items:.2f}"
+        limits = f"95% confidence interval for new items {row.low_items:.2f} to {row.high_items:.2f}"
         return f"{what} is {row.accuracy:.2f} ({limits})."
     ends = f"{row.smallest_accuracy:.2f} after {size_text(row.smallest_words)}"
     ends += f" and {row.largest_accuracy:.2f} after {size_text(row.largest_words, row.unit)}"
     if pd.isna(row.low):
-        return f"{what} is {ends}. The change has no confidence interval: {row.note}"
-    interval = f"{level_text(confidence)} interval {slope_text(row.low)} to {slope_text(row.high)}"
+        return f"{what} is {ends}. The change has no confidence interval. {row.note}"
+    interval = f"{level_text(confidence)} confidence interval {slope_text(row.low)} to {slope_text(row.high)}"
     limits = f"({slope_text(row.slope)} per doubling, {interval})"
     if row.low <= 0 <= row.high:
         return f"{what} is {ends}. We can't tell whether it changes with more text {limits}."

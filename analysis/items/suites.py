@@ -1,7 +1,7 @@
-"""Suites of SyntaxGym (Hu et al. 2020): SG scores of each run, chance, and the paper's models.
+"""Describe suites of SyntaxGym (Hu et al. 2020): SG scores of each run, chance, and the paper's models.
 
-The scores of one model are eval.syntaxgym.measures. The paper: "A systematic assessment of syntactic generalization in
-neural language models", ACL 2020, 1725-1744.
+`eval.syntaxgym.measures` computes the scores of one model. The paper is "A systematic assessment of syntactic
+generalization in neural language models", ACL 2020, 1725-1744.
 """
 
 from functools import partial
@@ -17,23 +17,23 @@ from eval.syntaxgym.measures import ALL_ITEMS, ALL_SUITES, CIRCUIT, OVERALL, SG_
 from eval.syntaxgym.suites import circuit_of
 
 DRAWS = 20_000  # a share of 1/4 has a standard error of .003
-_MODELS = ("GRNN", "JRNN", "Transformer-XL", "GPT-2", "GPT-2-XL")  # of the paper: those that came trained
+_MODELS = ("GRNN", "JRNN", "Transformer-XL", "GPT-2", "GPT-2-XL")  # the paper's pretrained models
 _METHODS = (
-    "The surprisal of a region is the sum over its tokens (bits), each given all text before it in the sentence. An "
-    "item succeeds if its suite's first prediction holds; a tie is no success. The SG score is the mean over the "
-    "suites in the paper's six circuits of the share of their items that succeed (Hu et al. 2020). Chance is the score "
-    "of surprisals that are independent and alike in all regions. The paper's totals are for its own suites "
-    "only. Intervals of shares are Wilson's, for new items; those of slopes are for new runs."
+    "The surprisal of a region is the sum over its tokens, in bits, each given all text before it in the sentence. An "
+    "item succeeds if the first prediction of its suite is true. A tie counts as a failure. The SG score is the mean "
+    "share of items that succeed, over the suites in the paper's six circuits (Hu et al. 2020). Chance is the score "
+    "of random surprisals with the same distribution in all regions. The paper's totals are for its own suites only. "
+    "Intervals of shares are Wilson's, for new items. Intervals of slopes are for new runs."
 )
 
 
 def chance_scores(success: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores of random surprisals, which are independent and alike in all regions: level, name, accuracy.
+    """Return the scores of random surprisals (level, name, accuracy), with the same distribution in all regions.
 
-    A conjunction of comparisons is far below 1/2 by chance, and a single comparison is at 1/2.
+    By chance, a single comparison is true half of the time, and a conjunction of comparisons much less often.
 
     Args:
-        success: the answers of one run.
+        success: The answers of one run.
     """
     share = partial(_share, np.random.default_rng(1))
     shares = {text: share(Formula.parse(text)) for text in success["formula"].unique()}
@@ -43,19 +43,18 @@ def chance_scores(success: pd.DataFrame) -> pd.DataFrame:
 
 def _share(rng: np.random.Generator, formula: Formula) -> float:
     conditions = dict.fromkeys(region.condition for region in formula.regions)
-    numbers = dict.fromkeys(region.number or 0 for region in formula.regions)  # "*" alone: a region of its own
+    numbers = dict.fromkeys(region.number or 0 for region in formula.regions)  # "*" alone counts as another region
     drawn = {(condition, number): rng.standard_normal(DRAWS) for condition in conditions for number in numbers}
     return float(formula(drawn).mean())
 
 
 def published(suites: set[str]) -> pd.DataFrame:
-    """Return the paper's scores of models that came trained: model, level, name and accuracy.
+    """Return the paper's scores of pretrained models: model, level, name and accuracy.
 
-    The paper's totals are over its own suites, so they are given only if the study has exactly the paper's suites in
-    them.
+    The paper's totals are over its own suites, so a total is given only if the study has exactly the same suites.
 
     Args:
-        suites: the suites of the study.
+        suites: The names of the study's suites.
     """
     rows = read_published("syntaxgym")
     differing = set(rows.loc[rows["level"] == SUITE, "name"]) ^ suites
@@ -66,7 +65,7 @@ def published(suites: set[str]) -> pd.DataFrame:
 
 
 def describe(found: Answers) -> Description:
-    """Describe suites."""
+    """Describe the suites that runs were scored on."""
     measured = found.measured(measures)
     names = measured.drop_duplicates(MEASURE).groupby("level")["name"].agg(list)
     suites, total = names[SUITE], SG_SCORE if SG_SCORE in names[OVERALL] else ALL_SUITES

@@ -1,4 +1,4 @@
-"""The page of a report, which opens without a network: its template, style and script."""
+"""Write the page of a report, which opens without a network, from its template, style and script."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from pairscale.files import write_text
 
 
 def write_page(path: Path, context: Mapping[str, Any]) -> None:
-    """Write report.html or report.md from the template of that name. Text from data is escaped, in the charts too."""
+    """Write report.html or report.md from the template of the same name. Text from data is escaped, also in charts."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset), autoescape=path.suffix == ".html", trim_blocks=True
     )
@@ -27,14 +27,14 @@ def write_page(path: Path, context: Mapping[str, Any]) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return text on one line in which Markdown and HTML see no markup."""
+    """Return a text on one line, in which Markdown and HTML find no markup."""
     return with_minus_signs(re.sub(r"([\\`*_\[\]<>|#~$])", r"\\\1", " ".join(text.split())))
 
 
 def _vega() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script that may stand in a page.
+    """Return Vega, Vega-Lite and Vega-Embed as one script that can be part of a page.
 
-    Joining their modules takes two seconds, so the script is kept in the user's folder of caches.
+    Joining their modules takes two seconds, so the script is kept in the user's cache folder.
     """
     caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     kept = Path(caches).expanduser() / "pairscale" / f"vega-{version('vl-convert-python')}.js"

@@ -1,7 +1,7 @@
 "use strict";
 // Draws the charts in the page's font, lets legends highlight a curve, and sorts tables. report.css has the colours.
 const root = document.documentElement;
-const NARROW = 460; // pixels: below, the names at the ends of lines give way to the legend
+const NARROW = 460; // in narrower charts (pixels), a legend replaces the names at the ends of lines
 const views = new Map();
 
 async function draw(element) {
@@ -18,13 +18,13 @@ async function draw(element) {
     }
   }
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: false });
-  element.querySelector("svg").setAttribute("aria-hidden", "true"); // the element has a name, and the table the numbers
+  element.querySelector("svg").setAttribute("aria-hidden", "true"); // the element has a label, and the table has the numbers
   if (!spec.params) return;
   views.set(element, view);
   view.addEventListener("click", (event, item) => item?.datum?.curve && highlight(element, item.datum.curve));
 }
 
-// Fades the other curves in all charts of a benchmark; a second time, brings them back.
+// Fades all other curves in the charts of a benchmark. The second time, it shows them again.
 function highlight(element, name) {
   const article = element.closest("article");
   const shown = article.dataset.highlight === name ? "" : name;
@@ -36,7 +36,7 @@ function highlight(element, name) {
 function sort(header) {
   const body = header.closest("table").tBodies[0];
   const before = header.getAttribute("aria-sort");
-  const descending = before ? before !== "descending" : header.className === "number"; // the largest number first, but names from a to z
+  const descending = before ? before !== "descending" : header.className === "number"; // numbers start with the largest, names with a
   for (const other of header.parentElement.children) other.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", descending ? "descending" : "ascending");
   const key = (row) => {
@@ -46,7 +46,7 @@ function sort(header) {
   };
   const compare = (a, b) => {
     const [x, y] = [key(a), key(b)];
-    if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1; // what is not known comes last
+    if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1; // unknown values come last
     const order = typeof x === "number" ? x - y : x.localeCompare(y);
     return descending ? -order : order;
   };
@@ -62,7 +62,7 @@ contents.addEventListener("click", () => contents.hidePopover());
 document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
 for (const button of document.querySelectorAll(".legend button")) button.addEventListener("click", () => highlight(button, button.dataset.name));
 for (const button of document.querySelectorAll("th button")) button.addEventListener("click", () => sort(button.parentElement));
-addEventListener("beforeprint", () => { // on paper, all is open and light
+addEventListener("beforeprint", () => { // when printed, all sections are expanded and the theme is light
   for (const details of document.querySelectorAll("details")) details.open = true;
   setTheme("light");
 });

@@ -1,1 +1,1 @@
-"""The command `python -m analysis.plan`. Start at run.py; analysis/plan/planner.py has the simulation."""
+"""The command `python -m analysis.plan`. Start at run.py. The simulation is in planner.py."""

@@ -12,15 +12,15 @@ SLOPE, DIFFERENCE, ABLATION = GOALS = ("slope", "difference", "ablation")
 
 @dataclass(kw_only=True)
 class PlanConfig:
-    """The unit that is planned for, what a pilot does not say, and the grids that are tried."""
+    """The unit to plan for, assumptions that a pilot doesn't give, and the grids to try."""
 
     unit: str = "overall"  # overall, a phenomenon or a paradigm
-    curves: list[str] = field(default_factory=list)  # one or two of the pilot; []: see docs/guides/planning.md
-    accuracy: Annotated[float, Meta(ge=0.001, le=0.999)] = 0.65  # expected at the smallest size, without a pilot
-    # of the unit, without a pilot; null: those that are published
+    curves: list[str] = field(default_factory=list)  # one or two curves of the pilot; []: see docs/guides/planning.md
+    accuracy: Annotated[float, Meta(ge=0.001, le=0.999)] = 0.65  # expected at the smallest size, if there is no pilot
+    # number of paradigms of the unit, if there is no pilot; null: as many as are published
     paradigms: Annotated[int, Meta(ge=1, le=10**5)] | None = None
     seeds: list[Annotated[int, Meta(ge=1, le=100)]] = field(default_factory=lambda: [1, 2, 3, 4, 5, 7, 10])
-    # of each paradigm; null: those of the experiment, and a tenth of them
+    # pairs per paradigm to try; null: as many as in the experiment, and a tenth of that
     pairs: list[Annotated[int, Meta(ge=2, le=10**6)]] | None = None
-    simulations: Annotated[int, Meta(ge=100, le=10**6)] = 1000  # studies that are simulated on each grid
-    seed: Seed = 1  # of the simulations
+    simulations: Annotated[int, Meta(ge=100, le=10**6)] = 1000  # simulated studies per grid
+    seed: Seed = 1  # seed of the simulations

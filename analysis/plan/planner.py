@@ -1,4 +1,4 @@
-"""How many sizes, seeds and minimal pairs find an effect: studies are simulated, analysed, and counted (plan_grids)."""
+"""Simulate and analyse studies to find how many sizes, seeds and minimal pairs an effect needs. Start at plan_grids."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from pairscale.errors import ConfigError, RunError
 
 
 class Goal(NamedTuple):
-    """An effect of a kind of GOALS (docs/guides/planning.md). A study finds it if its interval excludes 0."""
+    """An effect of a kind in GOALS (docs/guides/planning.md). A study finds it if its interval excludes 0."""
 
     kind: str
     effect: float
@@ -24,41 +24,48 @@ class Goal(NamedTuple):
 
 
 class Assumed(NamedTuple):
-    """What a simulation assumes about accuracies, or about their differences between paired runs."""
+    """What a simulation assumes about accuracies, or about differences between paired runs."""
 
     accuracy: float  # expected at the smallest size
-    variance: float  # between runs of one size, without chance in single judgements
-    chance: float  # variance that single judgements add with one minimal pair per paradigm
-    degrees: float = math.nan  # of freedom of a pilot's variance
+    variance: float  # between runs of one size, without the variance of single judgements
+    chance: float  # variance of single judgements, if there is one minimal pair per paradigm
+    degrees: float = math.nan  # degrees of freedom of a pilot's variance
 
     def deviations(self, pairs: int) -> tuple[float, float]:
-        """Return the standard deviation of runs that judge so many pairs per paradigm, and its upper limit.
+        """Return the standard deviation of runs with this number of pairs per paradigm, and its upper confidence limit.
 
-        The limit is what a pilot of few runs leaves open (one-sided, 90%, chi-square); NaN without a pilot.
+        The limit (one-sided, 90%, chi-square) allows for the small number of runs in a pilot. It is NaN without one.
         """
         variance = self.variance + self.chance / pairs
         return math.sqrt(variance), math.sqrt(variance * self.degrees / float(chi2.ppf(0.1, self.degrees)))
 
 
 def assume_stated(goal: Goal, spread: float, accuracy: float, paradigms: int) -> Assumed:
-    """Return assumptions from the standard deviation between runs of one size, apart from chance in judgements.
+    """Return assumptions from the standard deviation between runs of one size (`spread`).
 
-    Chance is binomial, over the paradigms of the unit. A comparison of two curves has both variances twice.
+    `spread` doesn't include the variance of single judgements, which is binomial, over the paradigms of the unit. In a
+    comparison of two curves, both variances count twice.
     """
     times = 1 if goal.kind == SLOPE else 2
     return Assumed(accuracy, times * spread**2, times * accuracy * (1 - accuracy) / paradigms)
 
 
 def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[str] = ()) -> tuple[Assumed, str]:
-    """Return assumptions from the runs of a pilot study, and a text that says from which.
+    """Return assumptions from the runs of a pilot study, and a text that says which runs were used.
 
-    The variance between runs is pooled over sizes. Chance in single judgements is binomial, but at most all of that
-    variance. A goal that compares two curves takes the differences of their paired runs (equal size and seed); a single
-    curve is compared with an independent one like it.
+    The variance between runs is pooled over sizes. The variance of single judgements is binomial, and at most all of
+    that variance. To compare two curves, the differences between their paired runs (with equal size and seed) are used.
+    A single curve is compared with an independent one like it.
 
-    `table` is the long table of one benchmark and method, and `unit` is "overall", a phenomenon or a paradigm. `curves`
-    names one or two curves (default: all); a slope takes the one whose runs differ most. Raises ConfigError for an
-    unknown unit or curve, or more than two curves to compare, and RunError if no two runs of a size differ.
+    Args:
+        goal: The effect to find.
+        table: The long table of one benchmark and method.
+        unit: "overall", a phenomenon or a paradigm.
+        curves: The names of one or two curves (default: all). A slope uses the curve whose runs differ most.
+
+    Raises:
+        ConfigError: If the unit or a curve is unknown, or if there are more than two curves to compare.
+        RunError: If no two runs of a size differ.
     """
     units = unit_accuracies(table[table["baseline"] == ""])
     runs = units[units["name"] == unit]
@@ -66,8 +73,8 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     if not chosen or not set(chosen) <= set(runs["curve"]) or (is_compared and len(chosen) > 2):
         known = units.loc[units["level"] != "paradigm", "name"].unique()
         raise ConfigError(
-            f"plan.unit={unit[:80]}, plan.curves={chosen}: choose one of {', '.join(known)} or a paradigm, and one or "
-            f"two of the pilot's curves {'; '.join(units['curve'].unique())}."
+            f"plan.unit={unit[:80]}, plan.curves={chosen}: not in the pilot. The unit must be {', '.join(known)} or a "
+            f"paradigm. Choose one or two of the curves {'; '.join(units['curve'].unique())}."
         )
     spread = runs[runs["curve"].isin(chosen)]
     if is_compared and len(chosen) == 2:
@@ -79,11 +86,12 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     variances = squares / freedom.clip(lower=1)
     if not variances.max() > ROUNDING:
         raise RunError(
-            f"The pilot doesn't show how far runs differ in {unit}: no two of a size differ ({', '.join(chosen)})."
+            f"The pilot doesn't show how much runs differ in {unit}, because no two runs of a size differ "
+            f"({', '.join(chosen)}). Use a pilot with several seeds per size, or give spread=NUMBER."
         )
     about = str(variances.idxmax())
     variance, degrees = float(variances[about]), int(freedom[about])
-    # binomial variance of a unit's accuracy, a mean over runs; 0 if numbers of pairs are not known
+    # binomial variance of a unit's accuracy, as a mean over runs; 0 if the numbers of pairs aren't known
     judged = table[(table["phenomenon"] == unit) | (table["paradigm"] == unit) | (unit == "overall")]
     by_run = (judged["accuracy"] * (1 - judged["accuracy"]) / judged["pairs"].astype(float)).groupby(judged["run"])
     chance = float(np.nan_to_num((by_run.sum() / by_run.size() ** 2).mean())) * (2 if is_compared else 1)
@@ -95,14 +103,19 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
 
 
 def simulate_power(x: Array, seeds: int, deviation: float, goal: Goal, plan: PlanConfig, nested: bool = False) -> float:
-    """Return the share of simulated studies whose interval excludes 0, NaN if such a study has no interval.
+    """Return the share of simulated studies whose interval excludes 0, or NaN if such a study has no interval.
 
-    Accuracies of runs (or differences of paired runs) are drawn from normal distributions around a straight line, with
-    the same standard deviation at every size, and are analysed as a study is: the slope, or the mean over sizes, of
-    `analysis.curves.lines.estimate`. With 2,000 studies the standard error of a power is at most .011.
+    The accuracies of runs (or differences between paired runs) are drawn from normal distributions around a straight
+    line, with the same standard deviation at every size. They are analysed as a study is, by the slope or the mean over
+    sizes of `analysis.curves.lines.estimate`. With 2,000 studies the standard error of a power is at most .011.
 
-    x is (S,) log2(words) of the sizes, smallest first, each with `seeds` runs, or pairs of runs. `nested` says whether
-    larger samples of a seed contain its smaller ones.
+    Args:
+        x: (S,) log2(words) of the sizes, smallest first.
+        seeds: The number of runs, or pairs of runs, per size.
+        deviation: The standard deviation between runs.
+        goal: The effect to find.
+        plan: The number of simulations, and their seed.
+        nested: Whether larger samples of a seed contain its smaller ones.
     """
     of_runs, size, slope = np.repeat(x, seeds), np.repeat(np.arange(len(x)), seeds), goal.kind != ABLATION
     expected = goal.effect * (of_runs - x[0] if slope else np.ones(len(of_runs)))
@@ -118,13 +131,25 @@ def simulate_power(x: Array, seeds: int, deviation: float, goal: Goal, plan: Pla
 def plan_grids(
     sizes: pd.DataFrame, pairs: Sequence[int], goal: Goal, assumed: Assumed, plan: PlanConfig, nested: bool = False
 ) -> pd.DataFrame:
-    """Return the power and the cost of grids, cheapest first: sizes with each number of seeds (`plan`) and pairs.
+    """Return the power and the cost of grids of sizes, seeds and pairs, cheapest first.
 
-    Grids have all sizes up to each (which saves words), and every other one of these (which keeps the range). `sizes`
-    has the cost of one seed at each size, smallest first: index size, columns sample_words, runs, words and hours (NaN:
-    not known). `pairs` are numbers of minimal pairs per paradigm. The columns are sizes, seeds, pairs, runs, words
-    (with repeats, of all runs), hours, power and power_high (with the variance at its upper limit; missing if it is
-    stated). Raises ConfigError if no grid has enough sizes, or expected accuracies leave 0 to 1 in each.
+    Some grids leave out the largest sizes, which saves words. Others leave out every other size, which keeps the range.
+
+    Args:
+        sizes: The cost of one seed at each size, smallest first. The index is the size, and the columns are
+            sample_words, runs, words and hours (NaN if unknown).
+        pairs: Numbers of minimal pairs per paradigm to try.
+        goal: The effect to find.
+        assumed: What to assume about runs.
+        plan: The numbers of seeds to try, and the simulations.
+        nested: Whether larger samples of a seed contain its smaller ones.
+
+    Returns:
+        sizes, seeds, pairs, runs, words (of all runs, with repeats), hours, power, and power_high: the power if the
+        variance is at its upper limit (missing without a pilot).
+
+    Raises:
+        ConfigError: If no grid has enough sizes with expected accuracies between 0 and 1.
     """
     rows = []
     least = 1 if goal.kind == ABLATION else 3
@@ -141,8 +166,8 @@ def plan_grids(
             rows.append((",".join(of.index), seeds, number, *costs, *powers))
     if not rows:
         raise ConfigError(
-            f"goal={goal.kind}, effect={goal.effect}: no grid is left. A slope needs three sizes (sample.size), and "
-            f"accuracies, {assumed.accuracy:.3g} at the smallest size, must stay between 0 and 1."
+            f"goal={goal.kind}, effect={goal.effect}: no grid is possible. A slope needs three sizes (sample.size). "
+            f"Accuracies start at {assumed.accuracy:.3g} at the smallest size and must stay between 0 and 1."
         )
     columns = ["sizes", "seeds", "pairs", "runs", "words", "hours", "power", "power_high"]
     table = pd.DataFrame(rows, columns=columns).astype({"runs": int})

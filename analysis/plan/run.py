@@ -1,4 +1,4 @@
-"""The command: the grids of an experiment, their cost and power, and the command of the cheapest that suffices."""
+"""Print the cost and power of an experiment's grids, and the command that runs the cheapest one with enough power."""
 
 import shlex
 from dataclasses import fields
@@ -24,13 +24,13 @@ from train.sweeps import expected_points
 def run(config: PlanCommand) -> None:
     """Plan the experiment of the command line.
 
-    Raises ConfigError for values that don't fit together, RunError for a pilot that can't be used.
+    Raises ConfigError for values that don't fit together, and RunError if the pilot can't be used.
     """
     effect, power, plan = config.effect, config.power, config.plan
     if effect is None or not -1 < effect < 1 or effect == 0 or not 0 < power < 1:
         raise ConfigError(
-            f"effect={'null' if effect is None else effect}, power={power}: give the difference of accuracy that the "
-            "study should be able to find, above -1, below 1, not 0, such as effect=0.01, and a power between 0 and 1."
+            f"effect={'null' if effect is None else effect}, power={power}: which effect should the study find? Give a "
+            "difference in accuracy between -1 and 1 (not 0), such as effect=0.01, and a power between 0 and 1."
         )
     goal = Goal(config.goal, effect, config.analysis.confidence)
     assumed, about, rates, pairs = _assumed(config, goal)
@@ -40,9 +40,9 @@ def run(config: PlanCommand) -> None:
     write_text(path, table.to_csv(index=False))
     better = table[table["power"] > table["power"].cummax().shift(fill_value=-1).fillna(-1)]
     formats = {"words": "{:,.0f}", "hours": "{:.1f}", "power": "{:.0%}", "power_high": "{:.0%}"}
-    shown = better.dropna(axis="columns", how="all")
-    print(f"{about}\n\nGrids that no cheaper one beats (all: {path}):")
-    print(shown.to_string(index=False, formatters={column: of.format for column, of in formats.items()}))
+    filled = better.dropna(axis="columns", how="all")
+    print(f"{about}\n\nGrids that have more power than all cheaper ones ({path} lists all grids):")
+    print(filled.to_string(index=False, formatters={column: of.format for column, of in formats.items()}))
     enough = table[table["power"] >= power][:1].to_dict("records")
     print(f"\n{'The cheapest' if enough else 'No'} grid with a power of {power:.0%}{':' if enough else '.'}")
     for row in enough:
@@ -52,11 +52,11 @@ def run(config: PlanCommand) -> None:
 
 
 def _planned_runs(goal: str, rate: float | dict[Any, float]) -> tuple[str, list[str], pd.DataFrame]:
-    """Return the planned experiment, the overrides of its runs, and the cost of one seed as `plan_grids` needs it."""
+    """Return the name of the experiment, the overrides of its runs, and the cost of one seed for `plan_grids`."""
     line = current()
     name = line["experiment"]
     if name is None:
-        raise ConfigError("experiment=null: name the experiment that is planned: experiment=NAME")
+        raise ConfigError("Which experiment do you plan? Give experiment=NAME.")
     own = {of.name for of in fields(PlanCommand)} - {of.name for of in fields(EvalConfig)}
     own |= {"paths", "experiment", "study", "seed"}
     overrides = [one for one in line.overrides if key_of(one).partition(".")[0] not in own]
@@ -75,18 +75,20 @@ def _planned_runs(goal: str, rate: float | dict[Any, float]) -> tuple[str, list[
 
 
 def _assumed(config: PlanCommand, goal: Goal) -> tuple[Assumed, str, dict[Any, float], int]:
-    """Return what is assumed, a sentence about it, words/s by model, and minimal pairs per paradigm."""
+    """Return the assumptions, a sentence about them, words/s by model, and minimal pairs per paradigm."""
     plan, benchmark, study, folder = config.plan, config.benchmark, config.pilot, config.paths.runs
     if study is None:
         paradigms = plan.paradigms or (number_of_paradigms(benchmark.name) if plan.unit == "overall" else None)
         if config.spread is None:
-            raise ConfigError("Give pilot=STUDY, or the standard deviation of runs of one size, such as spread=0.01.")
+            raise ConfigError(
+                "How much do runs of one size differ? Give pilot=STUDY, or a standard deviation such as spread=0.01."
+            )
         if not 0 < config.spread < 0.5:
             raise ConfigError(f"spread={config.spread}: must be above 0 and below 0.5, such as 0.01.")
         if not paradigms:
             raise ConfigError(
-                f"benchmark={benchmark.name}, plan.unit={plan.unit}: its number of paradigms isn't known. Give it as "
-                "plan.paradigms=NUMBER, or give pilot=STUDY."
+                f"benchmark={benchmark.name}, plan.unit={plan.unit}: the number of paradigms isn't known. Give "
+                "plan.paradigms=NUMBER or pilot=STUDY."
             )
         assumed = assume_stated(goal, config.spread, plan.accuracy, paradigms)
         return assumed, f"Stated: standard deviation {config.spread:g}.", {}, benchmark.pairs or 1000

@@ -1,6 +1,7 @@
-"""The papers' own results, a file each (sources and licences: NOTICE), and their readers.
+"""The papers' own results, one file each, and the functions that read them. NOTICE lists sources and licences.
 
-slopes.csv: slopes per doubling of Warstadt et al. 2020, section 6.3. perplexity.csv: perplexities of their note 16.
+slopes.csv has the slopes per doubling of Warstadt et al. 2020, section 6.3. perplexity.csv has the perplexities of
+their note 16.
 """
 
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""`python -m analysis.reading`: what surprisal says about reading times (files.py), by regressions (times.py)."""
+"""`python -m analysis.reading`: read files of reading times (files.py), and predict them from surprisal (times.py)."""

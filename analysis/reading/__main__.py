@@ -1,11 +1,11 @@
-"""`python -m analysis.reading`: how much the surprisal of a study's runs says about how long people read each word."""
+"""`python -m analysis.reading`: test how well the surprisal of a study's runs predicts reading times."""
 
 from analysis.config import ReadingCommand
 from pairscale.command.main import main
 
 
 def run(config: ReadingCommand) -> None:
-    """Analyse reading times; raises as `analysis.reading.run.run` does."""
+    """Analyse reading times. Raises as `analysis.reading.run.run` does."""
     from analysis.reading.run import run  # here, so that --help starts at once
 
     run(config)

@@ -1,4 +1,4 @@
-"""Schema of the section `reading`: how `python -m analysis.reading` reads times, and what it fits."""
+"""Schema of the section `reading` of `python -m analysis.reading`."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -15,19 +15,19 @@ SENTENCE, TEXT, NONE = ("sentence", "text", "none")
 
 @dataclass(kw_only=True)
 class ReadingConfig:
-    """The form of the file of times, the regression, and which words it leaves out."""
+    """The form of the file with reading times, the regression, and which words to leave out."""
 
-    form: Literal["table", "natural_stories", "babylm"] = "table"  # of the file
-    measure: str | None = None  # column of times; null: the usual one of the form
-    words: str | None = None  # a file of the same form with the words for which there are no times
-    formula: str | None = None  # of the baseline; null: length, frequency and position, also of the words before
-    spillover: Annotated[int, Meta(ge=0, le=5)] = 1  # words before, whose surprisal, length and frequency count too
-    frequency: str = SAMPLE  # of words: in each run's own sample, the file's column, or a file
-    folds: Annotated[int, Meta(ge=2, le=1000)] = 10  # of whole texts
-    lowest: Annotated[float, Meta(ge=0)] | None = 100.0  # ms, of single readings
-    highest: AboveZero | None = 3000.0
-    edges: Literal["sentence", "text", "none"] = "sentence"  # whose first and last words are left out
-    seed: Seed = 1  # of the folds
+    form: Literal["table", "natural_stories", "babylm"] = "table"  # form of the file
+    measure: str | None = None  # column of times; null: the usual column of this form
+    words: str | None = None  # file of the same form with the words that have no times
+    formula: str | None = None  # baseline; null: length and frequency (also of previous words), and position
+    spillover: Annotated[int, Meta(ge=0, le=5)] = 1  # previous words whose surprisal, length and frequency count too
+    frequency: str = SAMPLE  # source of word frequencies: sample (each run's own), column (of the file), or a file
+    folds: Annotated[int, Meta(ge=2, le=1000)] = 10  # folds of whole texts
+    lowest: Annotated[float, Meta(ge=0)] | None = 100.0  # leave out single readings below this (ms)
+    highest: AboveZero | None = 3000.0  # leave out single readings above this (ms)
+    edges: Literal["sentence", "text", "none"] = "sentence"  # leave out the first and last word of each
+    seed: Seed = 1  # seed of the folds
 
     def __post_init__(self) -> None:
         if self.highest is not None and self.highest <= (self.lowest or 0):

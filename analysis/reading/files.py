@@ -1,4 +1,4 @@
-"""Files of reading times: texts word by word, and how long each word was read."""
+"""Read files of reading times: texts word by word, and how long each word was read."""
 
 import re
 from collections import Counter
@@ -21,11 +21,15 @@ _NO_END = re.compile(r"^[\"'“‘(]*(Mr|Mrs|Ms|Dr|St|Prof|Rev|Col|Gen|Capt|Lt|S
 def read_times(path: Path, config: ReadingConfig) -> pd.DataFrame:
     """Return the words of texts, and how long each was read.
 
-    One row per word of each text, in order: text, number (of the word in the text, from 1), word, sentence (its number
-    in the text), log_frequency (NaN if the file has none) and time (ms, or another measure): the mean of the readings
-    within the limits, NaN if there are none. Times that are means over people have no limits.
+    Returns:
+        One row per word of each text, in order: text, number (of the word in the text, from 1), word, sentence (its
+        number in the text), log_frequency (NaN if the file has none) and time (ms, or another measure). A time is the
+        mean over the readings between `lowest` and `highest`, or NaN if there are none. These limits don't apply to
+        times that are already means over people.
 
-    Raises ConfigError for a file of another format, InputError for what is wrong in it.
+    Raises:
+        ConfigError: If the file has another format.
+        InputError: If something in the file is wrong.
     """
     rows = _babylm_rows(path, config) if config.form == BABYLM else _word_rows(path, "times", config)
     if config.words is not None:
@@ -37,8 +41,8 @@ def read_times(path: Path, config: ReadingConfig) -> pd.DataFrame:
     if (is_wrong := is_gap | (words["words"] > 1)).any():
         place = "word {number} of text {text}".format(**words[is_wrong].iloc[0])
         raise InputError(
-            f"{path}: {place} differs between rows, or follows a gap. Give each word a row, with an empty time if it "
-            "has none, or give reading.words=FILE with all words."
+            f"{path}: {place} differs between rows or follows a gap. Give every word a row, with an empty time if it "
+            "wasn't read, or give reading.words=FILE with all words."
         )
     if words["sentence"].isna().any():
         ends = words["word"].map(lambda word: bool(_END.search(word)) and not _NO_END.match(word)).astype(int)
@@ -47,34 +51,34 @@ def read_times(path: Path, config: ReadingConfig) -> pd.DataFrame:
 
 
 def read_rows(path: Path, key: str, quotes: bool = True) -> pd.DataFrame:
-    """Return the cells of the table that a configuration key names; the index says file and line.
+    """Return the cells of the table that a configuration key names. The index gives file and line.
 
-    Raises ConfigError for another format, InputError for a file that is missing or damaged.
+    Raises ConfigError if the file has another format, and InputError if it is missing or damaged.
     """
     if not path.is_file():
-        raise InputError(f"{key}={path}: no such file")
+        raise InputError(f"{key}={path}: file not found.")
     format_of(path, key)
     rows = list(file_rows(path, quotes=quotes))
     return pd.DataFrame([row.cells for row in rows], [row.where for row in rows], dtype=object)
 
 
 def column(rows: pd.DataFrame, *names: str) -> pd.Series:
-    """Return the first of the columns `names` that `read_rows` found. Raises InputError if there is none."""
+    """Return the first of the named columns that a table of `read_rows` has. Raises InputError if it has none."""
     if present := [name for name in names if name in rows]:
         return rows[present[0]]
-    raise InputError(f"{rows.index[0]}: no column {' or '.join(names)}; there are {', '.join(map(str, rows))}")
+    raise InputError(f"{rows.index[0]}: no column {' or '.join(names)}. The columns are {', '.join(map(str, rows))}.")
 
 
 def texts(cells: pd.Series) -> pd.Series:
-    """Return the texts of a column, with single blanks. Raises InputError for a cell without text."""
+    """Return the texts of a column, with single blanks. Raises InputError if a cell has no text."""
     found = [" ".join(name_of(cell, str(where), str(cells.name)).split()) for where, cell in cells.items()]
     return pd.Series(found, cells.index, dtype=str)
 
 
 def numbers(cells: pd.Series, low: float = -np.inf, high: float = np.inf, whole: bool = False) -> pd.Series:
-    """Return the numbers of a column, NaN where a cell is empty or NA; `whole` ones must be present.
+    """Return the numbers of a column. An empty cell or NA becomes NaN, but isn't allowed for `whole` numbers.
 
-    Raises InputError for the first cell with another text, or a number that is not from `low` to `high`.
+    Raises InputError for the first cell with another text, or with a number that isn't between `low` and `high`.
     """
     written = cells.fillna("").astype(str).str.strip()
     is_empty = written.str.lower().isin(["", "na", "nan"])
@@ -83,7 +87,7 @@ def numbers(cells: pd.Series, low: float = -np.inf, high: float = np.inf, whole:
     is_right = is_right & (values % 1 == 0) if whole else is_right | is_empty
     if not is_right.all():
         at, wanted = int(is_right.argmin()), f"a {'whole ' * whole}number from {low:g} to {high:g}"
-        raise InputError(f"{cells.index[at]}: {cells.name} is {shown(cells.iloc[at])}, must be {wanted}.")
+        raise InputError(f"{cells.index[at]}: {cells.name} is {shown(cells.iloc[at])}, but must be {wanted}.")
     return values.astype(int) if whole else values
 
 
@@ -104,7 +108,7 @@ def _word_rows(path: Path, key: str, config: ReadingConfig) -> pd.DataFrame:
 
 
 def _babylm_rows(path: Path, config: ReadingConfig) -> pd.DataFrame:
-    """Put words and their contexts together to sentences; a context has a row for each sentence that shares it."""
+    """Join words and their contexts into sentences. A context has a row for each sentence that shares it."""
     cells = read_rows(path, "times")
     rows = pd.DataFrame({"time": numbers(column(cells, config.measure or "self_paced_reading_time"))})
     rows["log_frequency"] = numbers(cells["Subtlex_log10"]) if "Subtlex_log10" in cells else np.nan

@@ -1,4 +1,4 @@
-"""The command `python -m analysis.reading`: read times and surprisals, fit the regressions, write a page of its own."""
+"""The command `python -m analysis.reading`: read times and surprisals, fit the regressions, and write a report."""
 
 import json
 import shlex
@@ -34,10 +34,12 @@ from pairscale.files import atomic_path, sha256_file, write_text
 def run(config: ReadingCommand) -> None:
     """Analyse the times of `config.times` with the surprisals of `config.study`.
 
-    Raises ConfigError, InputError and RunError for what is missing or wrong; the latter with the command that helps.
+    Raises ConfigError, InputError and RunError if something is missing or wrong. A RunError names the command that
+    helps.
     """
     if config.times is None or config.study is None:
-        raise ConfigError(f"study={config.study}, times={config.times}: give study=NAME and times=FILE (see --help).")
+        given = ", ".join(f"{name}={getattr(config, name) or 'null'}" for name in ("study", "times"))
+        raise ConfigError(f"{given}: which study and reading times? Give study=NAME and times=FILE (see --help).")
     console, quiet = Console(highlight=False), Console(stderr=True, highlight=False)
     options, path, level = config.reading, Path(config.times).expanduser(), config.analysis.confidence
     name, folder = format_of(path, "times")[0], Path(config.paths.reports) / config.study / "reading"
@@ -48,15 +50,21 @@ def run(config: ReadingCommand) -> None:
         excluded = rows.drop_duplicates(["text", "number"]).replace({"excluded": {"": "left"}}).groupby("excluded")
         counts = excluded.agg(words=("word", "size"), texts=("text", "nunique"))
         if counts["texts"].get("left", 0) < 2:
-            raise InputError(f"{path}: fewer than two texts are left ({counts['words'].to_dict()} words).")
+            raise InputError(
+                f"{path}: fewer than two texts have words to analyse (words by reason for leaving them out: "
+                f"{counts['words'].to_dict()})."
+            )
         deltas = study.runs.merge(reading_deltas(rows, options), on="run", how="right")
         slopes, placed = reading_slopes(deltas, level), deltas.dropna(subset="sample_words")
     findings = []
     for row in rows_of(slopes):
-        gain = f"{1000 * row.slope:+.2f}/1000 nats per word and doubling of the training text"
-        interval = f"[{1000 * row.low:+.2f}, {1000 * row.high:+.2f}]" if pd.notna(row.low) else "not known"
-        findings.append((row.curve, f"{gain}, {level_text(level)} interval {interval}. {row.note}".strip()))
-    about = "Log-likelihood of held-out words with surprisal less that without it, in nats per word."
+        gain = (
+            f"Each doubling of the training text changes delta by {1000 * row.slope:+.2f} thousandths of a nat per word"
+        )
+        interval = f"{level_text(level)} confidence interval {1000 * row.low:+.2f} to {1000 * row.high:+.2f}"
+        sure = interval if pd.notna(row.low) else "no confidence interval"
+        findings.append((row.curve, f"{gain} ({sure}). {row.note}".strip()))
+    about = "Delta is how much surprisal adds to the log-likelihood of held-out words, in nats per word."
     table = deltas[["run", "delta", "perplexity", "coefficient", "low", "high"]]
     axis = Axis("Delta (nats per word)", ".4f")
     draw = partial(line_chart, placed, "delta", axis, looks_of(list(placed["curve"].unique())))
@@ -65,7 +73,7 @@ def run(config: ReadingCommand) -> None:
     part = Part(
         label=name,
         name=f"Reading times: {name}",
-        lead="{words:,} words of {texts} texts from {file}.".format(**counts.loc["left"], file=path.name),
+        lead="{words:,} words of {texts} texts in {file}.".format(**counts.loc["left"], file=path.name),
         exhibits=[exhibit],
         findings=findings,
         notes=notes,
@@ -81,7 +89,7 @@ def run(config: ReadingCommand) -> None:
 
 
 def _write_words(path: Path, words: pd.DataFrame) -> Path:
-    """Write the words for `python -m eval.surprisal`: a text per sentence, a document per text. Return the path."""
+    """Write the words for `python -m eval.surprisal`, with a text per sentence and a document per text."""
     rows = words.assign(text_id=words["text"] + ":" + words["sentence"].astype(str), document=words["text"])
     records = rows[["text_id", "document", "word"]].to_dict("records")
     write_text(path, "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records))
@@ -91,9 +99,9 @@ def _write_words(path: Path, words: pd.DataFrame) -> Path:
 def _read_models(
     config: ReadingCommand, study: Studies, file: Path, words: pd.DataFrame
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """Return surprisal, tokens, unk and log_frequency of each word in `file` by run, and notes on missing runs.
+    """Return by run the surprisal, tokens, unk and log_frequency of each word in `file`, and notes on missing runs.
 
-    Raises RunError for surprisals of other words, or of words read in another way, and if there are none.
+    Raises RunError if there are no surprisals, or if they are of other words or were computed with other settings.
     """
     paths = [f"paths.{name}={path}" for name in ("runs", "reports") if (path := getattr(config.paths, name)) != name]
     arguments = [f"study={config.study}", f"text={file}", "surprisal.context=document", *paths]
@@ -107,13 +115,17 @@ def _read_models(
         first = first or way | {"text": sha256_file(file)}
         if way != first:
             different = ", ".join(f"{key}={value}" for key, value in way.items() if value != first.get(key))
-            raise RunError(f"{path}: of other words, or read in another way ({different}). Make it again: {again}")
+            raise RunError(
+                f"{path}: these surprisals are of other words, or were computed with other settings ({different}). "
+                f"Compute them again: {again}"
+            )
         models[path.stem] = rows[["surprisal", "tokens", "unk"]]
     if missing := [run for run in study.runs["run"] if run not in models]:
-        notes.append(f"Runs without surprisals of the words: {first_few(missing)}. Make them: {again}")
+        notes.append(f"These runs have no surprisals of the words: {first_few(missing)}. Compute them: {again}")
     trained = study.runs.loc[study.runs["sample_words"].notna(), "run"]
     if config.reading.frequency == SAMPLE and (others := models.keys() - set(trained)):
-        notes.append(f"Left out: {first_few(sorted(others))} (of unknown text; reading.frequency=FILE includes them).")
+        names = first_few(sorted(others))
+        notes.append(f"Left out because their text isn't known: {names}. Give reading.frequency=FILE to include them.")
         models = {run: model for run, model in models.items() if run not in others}
     if not models:
         raise RunError(" ".join(notes))
@@ -122,7 +134,7 @@ def _read_models(
 
 
 def _frequencies(config: ReadingCommand, study: Studies, words: pd.DataFrame, models: list[str]) -> dict[str, Array]:
-    """Return the (W,) log-frequencies of words for each model."""
+    """Return by model the (W,) log-frequencies of the words."""
     source = config.reading.frequency
     if source == COLUMN:
         return dict.fromkeys(models, words["log_frequency"].to_numpy(dtype=float))
@@ -139,9 +151,9 @@ def _frequencies(config: ReadingCommand, study: Studies, words: pd.DataFrame, mo
 
 
 def log_frequencies(words: pd.Series, counts: pd.Series, reference: str) -> Array:
-    """Return log2 of occurrences per million, plus half an occurrence, of each word's rarest part.
+    """Return log2 of the occurrences per million of each word's rarest part, with half an occurrence added.
 
-    Parts are reference words (corpora/words.py) that aren't punctuation. Capitals don't count.
+    Parts are reference words (corpora/words.py) that aren't punctuation. Upper and lower case are the same.
     """
     parts = words.map(lambda word: [p for p in reference_words(word, reference) if any(map(str.isalnum, p))] or [word])
     lowered = counts.groupby(str.lower).sum()

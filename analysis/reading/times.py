@@ -1,7 +1,8 @@
-"""How much the surprisal of a study's runs adds to regressions of reading times.
+"""Measure how much the surprisal of a study's runs adds to regressions of reading times.
 
-For each run, a baseline regression (length, frequency, position) and one with surprisal are fitted to the same words.
-Delta is the log-likelihood of held-out words with surprisal less that without it, in nats per word.
+For each run, a baseline regression (length, frequency, position) and a full one with surprisal are fitted to the same
+words. Delta is the log-likelihood of held-out words under the full regression minus that under the baseline, in nats
+per word.
 """
 
 import re
@@ -23,23 +24,29 @@ Array = npt.NDArray[np.float64]
 
 
 def formulas(config: ReadingConfig) -> tuple[str, str]:
-    """Return the formulas of the baseline and of the full regression, with surprisal, also of the words before.
+    """Return the formulas of the baseline and of the full regression, with the surprisal of each word and those before.
 
-    Raises ConfigError for a baseline that contains the word's surprisal, which then could add nothing.
+    Raises ConfigError if the baseline contains the word's surprisal, because the full regression would add nothing.
     """
     lags = ["", *(f"_{lag}" for lag in range(1, config.spillover + 1))]
     baseline = config.formula or "time ~ position + " + " + ".join(f"length{lag} + log_frequency{lag}" for lag in lags)
     if re.search(r"\bsurprisal\b", baseline):
-        raise ConfigError(f"reading.formula={baseline}: give a baseline without the surprisal of the word.")
+        raise ConfigError(f"reading.formula={baseline}: this is the baseline, so leave out the surprisal of the word.")
     return baseline, " + ".join([baseline, *(f"surprisal{lag}" for lag in lags)])
 
 
 def regression_rows(words: pd.DataFrame, models: Mapping[str, pd.DataFrame], config: ReadingConfig) -> pd.DataFrame:
-    """Return the words of each run with what predicts their times; the regressions of all runs are on the same words.
+    """Return the words of each run with the predictors of their times. All runs use the same words.
 
-    `words` is the table of `read_times`; `models` has surprisal (bits), tokens, unk and log_frequency of each word. One
-    row per run and word: run, the columns of `read_times`, position, length, log_frequency, surprisal, the last three
-    of the words before as NAME_1, NAME_2, ..., and excluded: why the word is in no regression, or "".
+    Args:
+        words: The table of `read_times`.
+        models: By run, the surprisal (bits), tokens, unk and log_frequency of each word.
+        config: Which words to leave out.
+
+    Returns:
+        One row per run and word: run, the columns of `read_times`, position, length, log_frequency, surprisal, and the
+        last three for the words before (NAME_1, NAME_2, ...). `excluded` says why the regressions leave out the word,
+        or is "".
     """
     unit = words.groupby(["text", "sentence"] if config.edges == SENTENCE else "text", sort=False).ngroup()
     is_edge = (unit.diff() != 0) | (unit.diff(-1) != 0)
@@ -47,10 +54,10 @@ def regression_rows(words: pd.DataFrame, models: Mapping[str, pd.DataFrame], con
     is_known = (values["tokens"] > 0) & (values["unk"] == 0) & np.isfinite(values["log_frequency"])
     known = is_known.groupby(level=1).min().rolling(config.spillover + 1, min_periods=1).min()
     reasons = {
-        "no time, or none within the limits": words["time"].isna(),
+        "no time between reading.lowest and reading.highest": words["time"].isna(),
         f"first or last word of a {config.edges}": is_edge & (config.edges != NONE),
         f"fewer than {config.spillover} words before it": words["number"] <= config.spillover,
-        "unknown to a model, or without a frequency; or the word before is": known == 0,
+        "unknown to a model or without a frequency (the word, or one before it)": known == 0,
         "": words["number"] > 0,
     }
     about = words.assign(position=words["number"].astype(float), length=words["word"].str.len().astype(float))
@@ -62,13 +69,16 @@ def regression_rows(words: pd.DataFrame, models: Mapping[str, pd.DataFrame], con
 
 
 def reading_deltas(rows: pd.DataFrame, config: ReadingConfig) -> pd.DataFrame:
-    """Fit the regressions of each run to the rows of `regression_rows` that are not excluded.
+    """Fit the regressions of each run to the rows of `regression_rows` that aren't excluded.
 
-    One row per run: run, delta (on held-out texts), perplexity (2 to the mean surprisal of all words), and the
-    coefficient of the word's own surprisal on all rows (in the unit of the times, per bit) with its 95% interval low,
-    high: errors are clustered by text, or by sentence if there are fewer than eight texts (Student's t).
+    Returns:
+        One row per run: run, delta (on held-out texts, in nats per word), perplexity (2 to the mean surprisal of all
+        words), and the coefficient of the word's own surprisal on all rows (in the unit of the times, per bit) with its
+        95% interval low, high. Standard errors are clustered by text, or by sentence if there are fewer than eight
+        texts (Student's t).
 
-    Raises ConfigError for a formula that the rows don't fit.
+    Raises:
+        ConfigError: If the formula doesn't fit the rows.
     """
     deltas = []
     for run, words in rows.groupby("run", sort=False):
@@ -76,7 +86,7 @@ def reading_deltas(rows: pd.DataFrame, config: ReadingConfig) -> pd.DataFrame:
         baseline, full = (_regression(formula, table) for formula in formulas(config))
         fold = folds_of(table["text"], config.folds, config.seed)
         gains = held_out(full.endog, full.exog, fold) - held_out(baseline.endog, baseline.exog, fold)
-        cluster = "text" if table["text"].nunique() >= 8 else ["text", "sentence"]  # few clusters say little
+        cluster = "text" if table["text"].nunique() >= 8 else ["text", "sentence"]  # a few clusters aren't enough
         fit = full.fit(cov_type="cluster", cov_kwds={"groups": table.groupby(cluster).ngroup()}, use_t=True)
         interval, perplexity = fit.conf_int().loc["surprisal"], 2 ** words["surprisal"].mean()
         deltas.append((run, gains.mean(), perplexity, fit.params["surprisal"], *interval))
@@ -84,7 +94,7 @@ def reading_deltas(rows: pd.DataFrame, config: ReadingConfig) -> pd.DataFrame:
 
 
 def folds_of(texts: pd.Series, folds: int, seed: int) -> npt.NDArray[np.intp]:
-    """Return the fold of each row: texts in random order, dealt out one by one; at most as many folds as texts."""
+    """Return the fold of each row. Texts are shuffled and dealt out one by one to at most as many folds as texts."""
     number, names = texts.factorize()
     fold = np.empty(len(names), dtype=np.intp)
     fold[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % folds
@@ -95,12 +105,12 @@ def _regression(formula: str, table: pd.DataFrame) -> Any:
     try:
         return smf.ols(formula, table, missing="raise")
     except Exception as error:  # whatever patsy, or what a formula calls, raises
-        reason = f"{str(error).splitlines()[0]}; the columns are {', '.join(table.select_dtypes('number').columns)}"
+        reason = f"{str(error).splitlines()[0]}. The columns are {', '.join(table.select_dtypes('number').columns)}."
         raise ConfigError(f"reading.formula={formula}: {reason}") from None
 
 
 def held_out(outcome: Array, predictors: Array, fold: npt.NDArray[np.intp]) -> Array:
-    """Return the (N,) normal log-likelihood (nats) of each row under the regression on the rows of other folds."""
+    """Return the (N,) normal log-likelihood (nats) of each row under a regression on the rows of the other folds."""
     likelihood = np.empty(len(outcome))
     for held in (fold == number for number in np.unique(fold)):
         fit = OLS(outcome[~held], predictors[~held]).fit()
@@ -110,6 +120,6 @@ def held_out(outcome: Array, predictors: Array, fold: npt.NDArray[np.intp]) -> A
 
 
 def reading_slopes(models: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Fit delta (nats) of models over log2 of the training text for each curve as `fit_curves` fits accuracies."""
+    """Fit delta (nats per word) over log2 of the training text for each curve, as `fit_curves` fits accuracies."""
     slopes = fit_values(models, models["delta"], confidence)
     return slopes.rename(columns={"smallest_accuracy": "smallest_delta", "largest_accuracy": "largest_delta"})

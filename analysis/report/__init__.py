@@ -1,4 +1,4 @@
-"""The report: what it knows (benchmark.py), says (findings.py) and shows (exhibit.py); write.py writes it.
+"""The report: its data (benchmark.py), sentences (findings.py), tables and figures (exhibit.py) and files (write.py).
 
 labels.py names curves, and people.py reads answers to questionnaires. The sections are in analysis/sections.
 """

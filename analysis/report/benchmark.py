@@ -1,4 +1,4 @@
-"""What a report knows about one benchmark of minimal pairs: its part of the long table, and the statistics of it."""
+"""The results of a study on one benchmark of minimal pairs: its part of the long table, and the statistics."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,25 +27,27 @@ HUMANS = "people"  # the human baseline among published accuracies (eval/publish
 
 @dataclass
 class BenchmarkResults:
-    """The tables of one benchmark, with curves named as readers see them.
+    """The results of one benchmark, with curves named as readers see them.
 
     Attributes:
-        label: the name of its folder of scores, such as "blimp".
-        accuracies: given its rows of the long table (`analysis.accuracies`), those of the curves, by `method`.
-        runs: given rows of `analysis.runs`, those of this benchmark.
-        options: `analysis` of the configuration.
-        notes, problems: sentences that a reader needs to know, and rows of `analysis.problems`.
-        ties: what a tie counts as.
-        people: the people who answered a questionnaire, or None for the published human baseline.
-        studies: the studies whose run folders these are; None for others' numbers.
-        names: what each curve of the long table is called here.
-        method: the judgment method of the curves, such as "lp", or "lp or pll" if masked models need another one.
-        every_method, models: rows of the curves, and of models that aren't on one, by all methods.
-        baselines: rows of untrained models and of models of shuffled text, by `method`.
+        label: The name of its folder of scores, such as "blimp".
+        accuracies: Pass the benchmark's rows of the long table (`analysis.accuracies`). Only the rows of curves by
+            `method` are kept.
+        runs: Pass rows of `analysis.runs`. Only the runs that were scored on this benchmark are kept.
+        options: The section `analysis` of the configuration.
+        notes: Sentences that a reader should know.
+        problems: Rows of `analysis.problems`.
+        ties: What a tie counts as.
+        people: The people who answered a questionnaire, or None for the published human baseline.
+        studies: The studies whose run folders were read, or None for published numbers from elsewhere.
+        names: The display name of each curve of the long table.
+        method: The judgment method of the curves, such as "lp", or "lp or pll" if masked models need another one.
+        every_method: The curves' rows by all methods.
+        models: The rows of models that aren't on a curve, by all methods.
+        baselines: The rows of untrained models and of models trained on shuffled text, by `method`.
 
     Raises:
-        ConfigError: for a method by which no run was judged, and for labels, colours or an order of curves that aren't
-            there.
+        ConfigError: If no run was judged by the method, or if labels, colours or the order name an unknown curve.
     """
 
     label: str
@@ -69,7 +71,8 @@ class BenchmarkResults:
         if main.empty and len(every_method):
             there = ", ".join(sorted(every_method["method"].unique()))
             raise ConfigError(
-                f"analysis.method={options.method}: no run has such scores of {self.label}. Methods there: {there}."
+                f"analysis.method={options.method}: no run was scored on {self.label} by this method. Choose from "
+                f"{there}."
             )
         self.method = " or ".join(main["method"].unique())
         self.accuracies = main.assign(method=self.method)
@@ -85,7 +88,7 @@ class BenchmarkResults:
                 )
 
     def show_curves(self, curves: Sequence[str] | str | None) -> None:
-        """Keep the accuracies of some curves, in order; None for all. Raises ConfigError for an unknown curve."""
+        """Keep only the accuracies of some curves, in this order (None: all). Raises ConfigError for an unknown one."""
         chosen = [curves] if isinstance(curves, str) else list(curves or self.curves)
         check_names("curves", chosen, [*self.names, *self.curves])
         chosen = [self.names.get(curve, curve) for curve in chosen]
@@ -103,7 +106,7 @@ class BenchmarkResults:
 
     @property
     def unit(self) -> str:
-        """What sizes count: "words", "tokens", ..."""
+        """The unit of sizes, such as "words" or "tokens"."""
         return str(self.accuracies["unit"].iloc[0]) if len(self.accuracies) else "words"
 
     @property
@@ -132,7 +135,7 @@ class BenchmarkResults:
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """The table of `analysis.compare`; runs whose text lacks something are compared by the section on ablations."""
+        """The table of `analysis.compare`, without ablations, which their own section compares."""
         changed = self.runs.loc[self.runs["construction"].fillna("") != "", "run"]
         accuracies = self.accuracies[~self.accuracies["run"].isin(changed)]
         return compare(accuracies, margin=self.options.margin, confidence=self.options.confidence)
@@ -144,7 +147,7 @@ class BenchmarkResults:
 
     @cached_property
     def published(self) -> pd.DataFrame:
-        """Published accuracies on the same paradigms: level, name, model, accuracy."""
+        """Published accuracies on the same paradigms, with the columns level, name, model and accuracy."""
         table = self.accuracies if len(self.accuracies) else self.models
         paradigms = table.dropna(subset=["paradigm"]).drop_duplicates("paradigm")
         phenomena = dict(zip(paradigms["paradigm"], paradigms["phenomenon"], strict=True))
@@ -152,24 +155,24 @@ class BenchmarkResults:
 
     @property
     def published_models(self) -> pd.DataFrame:
-        """The accuracies of published models next to the curves, without humans: level, name, accuracy, model."""
-        shown = {name: f"{text} (published)" for name, text in BESIDE.get(self.benchmark, {}).items() if name != HUMANS}
-        return self.published.assign(model=self.published["model"].map(shown)).dropna(subset=["model"])
+        """The accuracies of the published models that are shown with the curves: level, name, accuracy, model."""
+        names = {name: f"{text} (published)" for name, text in BESIDE.get(self.benchmark, {}).items() if name != HUMANS}
+        return self.published.assign(model=self.published["model"].map(names)).dropna(subset=["model"])
 
     @cached_property
     def humans(self) -> pd.DataFrame:
-        """The human baseline: level, name, accuracy; may be empty."""
+        """The human baseline, with the columns level, name and accuracy. It may be empty."""
         published = self.published[self.published["model"] == HUMANS]
         return (self.people.table if self.people else published)[["level", "name", "accuracy"]].dropna()
 
     @cached_property
     def direct(self) -> dict[str, set[str]]:
-        """The paradigms that test each construction that the text of a run lacks."""
+        """The paradigms that test each removed construction, by construction."""
         studies = self.studies
         return studies.direct_paradigms(self.benchmark) if studies else tested_paradigms(self.every_method, self.runs)
 
     def read_pairs(self, runs: Sequence[str], method: str | None = None) -> pd.DataFrame:
-        """Return rows of `analysis.pairs` of some runs, by the report's method or another one."""
+        """Return the rows of `analysis.pairs` of some runs. The default is the report's method."""
         table = self._read(pairs, method, runs=runs)
         return table[table["faulty"] == ""] if self.options.faulty_pairs == LEAVE_OUT else table
 
@@ -184,7 +187,7 @@ class BenchmarkResults:
         return in_order(table[table["run"].isin(self.accuracies["run"])].assign(method=self.method), self.curves)
 
     def _read(self, table: Callable[..., pd.DataFrame], method: str | None = None, **options: Any) -> pd.DataFrame:
-        """Return a table of these studies with the names of curves here, missing for those that aren't here."""
+        """Return a table of these studies with display names of curves, missing for curves not in this report."""
         rows = table(self.studies, benchmark=self.label, method=method or self.options.method, **options)
         return rows.assign(curve=rows["curve"].map(self.names))
 
@@ -196,6 +199,6 @@ class BenchmarkResults:
 
 
 def _of_method(accuracies: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Return the rows of one method; masked models without it have those of the method that stands for it."""
+    """Return the rows of one method. For masked models without it, return the method that replaces it."""
     has = accuracies.groupby("run")["method"].transform(lambda methods: method in set(methods))
     return accuracies[(accuracies["method"] == method) | (~has & (accuracies["method"].map(STANDS_FOR) == method))]

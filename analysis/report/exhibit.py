@@ -1,4 +1,4 @@
-"""An exhibit: a table, a figure or both under a heading, for files and for the page."""
+"""Exhibits: a heading with a table, a figure or both, for files and for the page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,10 +29,10 @@ from pairscale.files import write_text
 from pairscale.tables import write_csv
 
 Cell = Callable[..., str]
-# What readers call a column; others keep their names, with blanks.
+# Headings of columns. Other columns keep their names, with blanks instead of underscores.
 _HEADINGS = {
     "name": "phenomenon", "smallest_accuracy": "smallest size", "largest_accuracy": "largest size",
-    "lack_of_fit": "p (lack of fit)", "p_holm": "p (Holm)", "kind": "comparison", "other_accuracy": "of the other",
+    "lack_of_fit": "p (lack of fit)", "p_holm": "p (Holm)", "kind": "comparison", "other_accuracy": "other accuracy",
     "aicc_above_best": "AICc above the best", "error": "error of prediction", "sample_words": "words",
     "extrapolation": "beyond the largest size", "valid_ppl": "perplexity", "words_per_s": "words/s",
     "wall_s": "seconds", "pair_id": "pair", "reason": "known fault", "factor": "factor per doubling",
@@ -43,7 +43,7 @@ _COUNTS = (
     "pairs", "paradigms", "runs", "sizes", "seed", "seeds", "judgments", "rank", "items", "words", "words seen",
     "parameters", "words/s", "seconds", "sentences", "all sentences", "all words", "matching sentences", "rewritten",
 )  # fmt: skip
-# How numbers of a column are written, by its heading; those of other columns are proportions.
+# The format of the numbers in a column, by its heading. Other columns contain proportions.
 _NUMBERS: dict[str, Cell] = {
     **dict.fromkeys(_COUNTS, count),
     **dict.fromkeys(("p", "p (Holm)", "p (lack of fit)"), p_text),
@@ -58,33 +58,33 @@ _ESCAPES = str.maketrans(
     | {character: f"\\text{name}{{}}" for character, name in _SYMBOLS.items()}
     | {"\N{MINUS SIGN}": r"\ensuremath{-}"}
 )
-LONG = 40  # characters of a cell that may break
+LONG = 40  # cells with more characters may break
 
 
 def for_readers(table: pd.DataFrame, columns: str) -> pd.DataFrame:
-    """Return the columns of a table that it has, in an order, under the names that readers see, without empty ones."""
-    shown = table[[name for name in columns.split() if name in table]]
-    shown = shown.loc[:, [bool(shown[name].replace("", pd.NA).notna().any()) for name in shown]]
-    return shown.rename(columns={name: _HEADINGS.get(str(name), str(name).replace("_", " ")) for name in shown})
+    """Return the named columns of a table in this order, under readable headings, without missing or empty ones."""
+    table = table[[name for name in columns.split() if name in table]]
+    table = table.loc[:, [bool(table[name].replace("", pd.NA).notna().any()) for name in table]]
+    return table.rename(columns={name: _HEADINGS.get(str(name), str(name).replace("_", " ")) for name in table})
 
 
 @dataclass
 class Exhibit:
-    """A heading, a text, and a table, a figure or both.
+    """A heading with a text, and a table, a figure or both.
 
     Attributes:
-        name: the name of its files and its anchor on the page, of letters, digits, _ and -.
-        heading: a few words.
-        about: what the table and the figure show, in full sentences.
-        table: the columns are named as readers see them. The CSV file holds unrounded values.
-        cells: formats of columns, in place of the usual ones.
-        confidence: the level of the interval of which `low` and `high` are the limits, and the column before them the
-            estimate. Readers see the limits in one column, with as many digits as the interval supports.
-        charts: functions that draw the panels of one figure, by name.
-        columns: how many panels stand in a row of the figure's file, at most.
-        legend: on the page, the look of the names that all panels share (analysis.figures.style.looks_of).
+        name: The name of its files and its anchor on the page. It consists of letters, digits, _ and -.
+        heading: A few words.
+        about: What the table and the figure show, in full sentences.
+        table: The table, whose columns are named as readers see them. The CSV file has unrounded values.
+        cells: Formats of columns that differ from the usual ones.
+        confidence: The level of the interval in the columns `low` and `high`, which follow the estimate. Readers see
+            the interval in one column, with as many digits as it supports.
+        charts: Functions that draw the panels of one figure, by name.
+        columns: The largest number of panels in a row of the figure's file.
+        legend: The look of the names that all panels share, for the page (analysis.figures.style.looks_of).
         takeaways: (subject, sentence) pairs that say what the exhibit shows. The subject may be "".
-        definitions: terms and what they mean.
+        definitions: Terms and their meanings.
     """
 
     name: str
@@ -106,7 +106,7 @@ class Exhibit:
 
     @property
     def panels(self) -> dict[str, Chart]:
-        """The panels for the page, which says once what those with a common legend share."""
+        """The panels for the page. If they share a legend, it is left out of each panel, and so are axis titles."""
         charts = self.drawn
         if self.legend is not None:
             charts = {name: bare(chart, x=True, y=True, legend=False) for name, chart in charts.items()}
@@ -114,7 +114,7 @@ class Exhibit:
 
     @cached_property
     def texts(self) -> pd.DataFrame:
-        """The table as readers see it: formatted texts, and each interval in one column."""
+        """The table as readers see it, with formatted texts and each interval in one column."""
         table = self.table
         texts = pd.DataFrame({str(name): list(map(self._cell(str(name)), values)) for name, values in table.items()})
         estimate = dict(zip(table.columns[1:], table.columns, strict=False)).get("low", "")
@@ -142,13 +142,13 @@ class Exhibit:
 
     @property
     def kinds(self) -> list[str]:
-        """What the columns of `texts` contain: "number", "text", or "text long", which may break."""
+        """The kind of each column of `texts`: "number", "text", or "text long" if its cells may break."""
         longest = self.texts.map(len).max()
         texts = longest.map(lambda length: "text long" if length > LONG else "text")
         return ["number" if self._is_numeric(str(name)) else text for name, text in texts.items()]
 
     def latex(self, label: str) -> str:
-        """Return the table for a paper, with booktabs rules and without notes, which are too long for a column."""
+        """Return the table for a paper, with booktabs rules and without the notes, which are too long for a column."""
         texts = self.texts.drop(columns="note", errors="ignore")
         kinds = [kind for name, kind in zip(self.texts, self.kinds, strict=True) if name in texts]
         terms = " ".join(f"{term}: {meaning}" for term, meaning in self.definitions.items())
@@ -161,7 +161,7 @@ class Exhibit:
         return f"\\begin{{table}}[t]\n{look}\n\\caption{{{caption}}}\n\\label{{{label}}}\n{table}\n\\end{{table}}\n"
 
     def files(self) -> dict[str, str]:
-        """Return the files that `write` writes, by what they are."""
+        """Return the names of the files that `write` writes, by kind: SVG, PDF, PNG, CSV, LaTeX."""
         kinds = {kind: f"figures/{self.name}.{kind.lower()}" for kind in ("SVG", "PDF", "PNG")} if self.charts else {}
         if len(self.table):
             kinds |= {"CSV": f"tables/{self.name}.csv", "LaTeX": f"tables/{self.name}.tex"}

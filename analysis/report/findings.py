@@ -1,4 +1,4 @@
-"""The sentences of a report: one finding per curve, the comparison of curves, and what to know before quoting them."""
+"""The sentences of a report: findings on curves, comparisons and phenomena, and what to know before quoting them."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,10 +10,11 @@ from pairscale.shares import wilson
 from pairscale.sizes import format_size, readable_size
 
 ALPHA = 0.05  # of the lack-of-fit test
-MOST_COMPARISONS = 3  # on the first screen
+MOST_COMPARISONS = 3  # comparisons, or curves, that the first screen describes
 MOST_NAMED = 6  # phenomena that a sentence lists
-FEW = 20  # pairs of a phenomenon; fewer are mentioned
-UNKNOWN_SHARE, TIED_SHARE, SHARED_TEXT = 0.05, 0.01, 0.1  # shares from which they are mentioned
+LEAST_PHENOMENA = 4  # phenomena among which a sentence names the best and the worst
+FEW = 20  # a note names the phenomena with fewer pairs
+UNKNOWN_SHARE, TIED_SHARE, SHARED_TEXT = 0.05, 0.01, 0.1  # a note mentions shares from these on
 
 
 class Finding(NamedTuple):
@@ -29,18 +30,20 @@ def size_text(words: float, unit: str = "") -> str:
 
 
 def curve_findings(slopes: pd.DataFrame, confidence: float, pairs: Mapping[Any, float] | None = None) -> list[Finding]:
-    """Return one finding per curve: its accuracy at both ends, its overall slope, and how sure that is.
+    """Return one finding per curve: its accuracy at both ends and its overall slope with the confidence interval.
 
     Args:
-        slopes: the table of `analysis.fit_curves`.
-        confidence: the level of its intervals.
-        pairs: the number of pairs of each curve, for an interval of the accuracy of a curve with one size.
+        slopes: The table of `analysis.fit_curves`.
+        confidence: The level of its intervals.
+        pairs: The number of pairs by curve. A curve with a single size gets an interval of its accuracy from it.
     """
     whole = slopes[slopes["level"] == "overall"]
-    return [Finding(str(row.curve), _curve(row, confidence, (pairs or {}).get(row.curve))) for row in rows_of(whole)]
+    return [
+        Finding(str(row.curve), _curve_text(row, confidence, (pairs or {}).get(row.curve))) for row in rows_of(whole)
+    ]
 
 
-def _curve(row: Any, confidence: float, pairs: float | None) -> str:
+def _curve_text(row: Any, confidence: float, pairs: float | None) -> str:
     small, large = size_text(row.smallest_words), size_text(row.largest_words, row.unit)
     if pd.isna(row.slope):
         over = over_pairs(row.largest_accuracy, pairs, confidence)
@@ -61,7 +64,7 @@ def _curve(row: Any, confidence: float, pairs: float | None) -> str:
 
 
 def over_pairs(accuracy: float, pairs: float | None, confidence: float) -> str:
-    """Return Wilson's interval of an accuracy for new pairs, in brackets; an empty text if `pairs` isn't known."""
+    """Return Wilson's interval of an accuracy for new pairs, in brackets, or "" if the number of pairs is unknown."""
     if pairs is None or pd.isna(pairs):
         return ""
     low, high = wilson(accuracy, pairs, confidence)
@@ -69,27 +72,27 @@ def over_pairs(accuracy: float, pairs: float | None, confidence: float) -> str:
 
 
 def comparison_findings(differences: pd.DataFrame, slopes: pd.DataFrame, confidence: float) -> list[Finding]:
-    """Return the comparisons of curves by their overall slopes, the surest first.
+    """Compare the overall slopes of curves. The comparisons with the smallest p values come first.
 
     Args:
-        differences: the table of `analysis.compare`.
-        slopes: the table of `analysis.fit_curves`; curves without a slope aren't mentioned.
-        confidence: the level of the intervals; a corrected p value below 1 - confidence shows a difference.
+        differences: The table of `analysis.compare`.
+        slopes: The table of `analysis.fit_curves`. Curves without a slope are skipped.
+        confidence: The level of the intervals. A difference counts if its corrected p value is below 1 - confidence.
     """
     sloped = set(slopes.loc[(slopes["level"] == "overall") & slopes["slope"].notna(), "curve"])
     known = differences[["curve", "other"]].isin(sloped).all(axis=1)
     whole = differences[known & (differences["level"] == "overall")].sort_values("p_holm", kind="stable")
-    findings = [_compared(row, confidence, len(whole)) for row in rows_of(whole.head(MOST_COMPARISONS))]
+    findings = [_comparison_text(row, confidence, len(whole)) for row in rows_of(whole.head(MOST_COMPARISONS))]
     if len(whole) > MOST_COMPARISONS:
         alpha = round(1 - confidence, 6)
         sure = int((whole["p_holm"] < alpha).sum())
         all_text = f"Slopes differ in {sure} of {len(whole)} comparisons (p < {p_text(alpha)}, Holm's correction)."
-        findings.append(Finding("", f"{all_text} The table of differences has all of them."))
+        findings.append(Finding("", f"{all_text} “Differences between curves” lists them all."))
     return findings
 
 
-def _compared(row: Any, confidence: float, comparisons: int) -> Finding:
-    """Return a comparison, in which the curve with the higher slope comes first."""
+def _comparison_text(row: Any, confidence: float, comparisons: int) -> Finding:
+    """Describe one comparison. The curve with the higher slope comes first."""
     first, second = (row.other, row.curve) if row.difference < 0 else (row.curve, row.other)
     if pd.isna(row.difference):
         return Finding(f"{first} and {second}", f"Their slopes can't be compared. {_sentence(row.note)}")
@@ -104,8 +107,31 @@ def _compared(row: Any, confidence: float, comparisons: int) -> Finding:
     return Finding(f"{first} and {second}", f"{verdict}: {first} gains {text}")
 
 
+def extreme_findings(slopes: pd.DataFrame) -> list[Finding]:
+    """Name the phenomena that the first few curves learn best and worst, by slope; nothing if there are few phenomena.
+
+    `slopes` is the table of `analysis.fit_curves`.
+    """
+    phenomena = slopes[(slopes["level"] == "phenomenon") & slopes["slope"].notna()]
+    by_curve = [(curve, rows) for curve, rows in phenomena.groupby("curve", sort=False) if len(rows) >= LEAST_PHENOMENA]
+    sentences = []
+    for curve, rows in by_curve[:MOST_COMPARISONS]:
+        worst, *_, best = map(_phenomenon_text, rows_of(rows.sort_values("slope", kind="stable")))
+        sentences.append(f"{curve} gains most in {best} and least in {worst}.")
+    if not sentences:
+        return []
+    others = " “Phenomena” describes the other curves." if len(by_curve) > MOST_COMPARISONS else ""
+    return [Finding("Learned best and worst", " ".join(sentences) + others)]
+
+
+def _phenomenon_text(row: Any) -> str:
+    """Return a phenomenon and its change: "ellipsis (26% to 47%)"."""
+    ends = f"{row.smallest_accuracy:.0%} to {row.largest_accuracy:.0%}"
+    return f"{in_text(row.name)} ({ends}{', an unclear trend' if row.low <= 0 <= row.high else ''})"
+
+
 def phenomena_findings(slopes: pd.DataFrame) -> list[Finding]:
-    """Return, for each curve, in which phenomena accuracy rises, falls, or has no clear trend."""
+    """List for each curve in which phenomena accuracy rises, falls, or has no clear trend."""
     findings = []
     for curve, rows in slopes[slopes["level"] == "phenomenon"].groupby("curve", sort=False):
         known = rows[rows["low"].notna()].sort_values("slope", ascending=False)
@@ -121,7 +147,7 @@ def phenomena_findings(slopes: pd.DataFrame) -> list[Finding]:
         sentences = [f"accuracy rises in {rises.sum()} of {plural(len(rows), 'phenomenon')}."]
         sentences += [text.format(_names(known.loc[named, "name"])) for text, named in texts_of.items() if named.any()]
         if unknown.any():
-            sentences.append(f"There is no interval in {_names(rows.loc[unknown, 'name'])}.")
+            sentences.append(f"There is no confidence interval in {_names(rows.loc[unknown, 'name'])}.")
         findings.append(Finding(str(curve), " ".join(sentences)))
     return findings
 
@@ -136,9 +162,11 @@ def _names(phenomena: pd.Series) -> str:
 
 
 def notes_of_scores(accuracies: pd.DataFrame, ties: str) -> list[str]:
-    """Return notes on unknown words, ties and small benchmarks that could explain a result.
+    """Return notes on unknown words, ties and small phenomena that could explain a result.
 
-    `accuracies` is the long table of one benchmark and method, of curves; `ties` says what a tie counts as.
+    Args:
+        accuracies: The curves' rows of the long table, for one benchmark and method.
+        ties: What a tie counts as: "wrong", "half" or "right".
     """
     counted = accuracies.dropna(subset=["pairs", "pairs_with_unk", "ties"])
     sums = counted.groupby(["curve", "size"], sort=False)[["pairs", "pairs_with_unk", "ties"]].sum().astype(float)
@@ -148,8 +176,8 @@ def notes_of_scores(accuracies: pd.DataFrame, ties: str) -> list[str]:
     notes: list[str] = []
     if unknown.max() >= UNKNOWN_SHARE:
         notes.append(
-            f"Up to {unknown.max():.1%} of the pairs contain an unknown word ({unknown.idxmax()}). Accuracy without "
-            "them is under “Unknown words and ties”."
+            f"Up to {unknown.max():.1%} of the pairs contain an unknown word ({unknown.idxmax()}). “Unknown words and "
+            "ties” shows the accuracy without them."
         )
     if tied.max() >= TIED_SHARE:
         notes.append(f"Up to {tied.max():.1%} of the pairs are ties ({tied.idxmax()}); a tie counts as {ties}.")
@@ -160,29 +188,30 @@ def notes_of_scores(accuracies: pd.DataFrame, ties: str) -> list[str]:
 
 
 def notes_of_runs(runs: pd.DataFrame) -> list[str]:
-    """Return notes on sizes, shared text and vocabulary of the runs of curves that could explain a result."""
+    """Return notes on sizes, shared text and vocabulary that could explain a result; `runs` are those of the curves."""
     notes: list[str] = []
     sizes = runs.dropna(subset="sample_words").groupby("curve", sort=False)["sample_words"].unique().map(sorted)
     if sizes.map(str).nunique() > 1:
         ranges = [f"{curve} {size_text(of[0])} to {size_text(of[-1])}" for curve, of in sizes.items()]
-        notes.append(f"Curves cover different sizes, so their slopes aren't directly comparable: {'; '.join(ranges)}.")
+        notes.append(f"The curves cover different sizes, so compare their slopes with care: {'; '.join(ranges)}.")
     shared = runs[runs.duplicated(["curve", "size"], keep=False)].dropna(subset=["overlap", "sample_words"])
     if shared["overlap"].max() >= SHARED_TEXT:
         row = shared.sort_values("overlap").iloc[-1]
         notes.append(
-            f"Samples of {size_text(row['sample_words'], 'words')} share {row['overlap']:.0%} of their text. "
-            "Intervals are about new samples of this corpus, not about other corpora."
+            f"Different samples of {size_text(row['sample_words'], 'words')} share {row['overlap']:.0%} of their text. "
+            "Intervals are for new samples of this corpus, not for other corpora."
         )
     if "vocabulary" in runs and runs["vocabulary"].isin(["pieces", "text"]).any():
         notes.append(
-            "Small samples may lack words of the pairs, which don't count as unknown because the tokenizer was fitted "
-            "to the whole corpus. So part of a rise may be vocabulary. To check, score pairs made only of words that "
-            "every sample contains (benchmark=generated benchmark.vocabulary=study)."
+            "Part of a rise may be vocabulary. Small samples may lack words of the pairs, and these don't count as "
+            "unknown because the tokenizer was fitted to the whole corpus. To check, score pairs made only of words "
+            "that every sample contains (benchmark=generated benchmark.vocabulary=study)."
         )
     return notes
 
 
 def missing_runs(problems: pd.DataFrame) -> list[str]:
-    """Return a note that counts the runs that are left out, by status."""
+    """Return a note with the number of runs that are left out, by status; nothing if there are none."""
     counts = joined([f"{number} {status}" for status, number in problems["status"].value_counts().items()])
-    return [f"Not in this report: {plural(len(problems), 'run')} ({counts}). “Runs” lists them."] if counts else []
+    text = f"This report leaves out {plural(len(problems), 'run')} ({counts}). “Runs left out” says why."
+    return [text] if counts else []

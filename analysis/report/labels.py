@@ -1,4 +1,4 @@
-"""The names, order and colours of curves in tables and figures, chosen when a study is analysed."""
+"""Choose the names and the order of curves in tables and figures."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ import pandas as pd
 
 from pairscale.errors import ConfigError
 
-# What readers call a model, by the first part of its name in conf/model/.
+# Display names of architectures, by the first part of a model's name in conf/model/.
 ARCHITECTURES = {
     "bert": "BERT", "deberta": "DeBERTa", "gpt2": "GPT-2", "gpt": "GPT", "gru": "GRU", "llama": "LLaMA", "lstm": "LSTM",
     "mamba": "Mamba", "ngram": "n-gram", "opt": "OPT", "rnn": "RNN", "roberta": "RoBERTa", "txl": "Transformer-XL",
@@ -17,14 +17,16 @@ ARCHITECTURES = {
 
 
 def display_names(curves: Sequence[str], labels: Mapping[str, str]) -> dict[str, str]:
-    """Return what each curve is called: its label, else its architecture if no other curve has that, else its name.
+    """Return the display name of each curve.
+
+    This is its label if it has one, else its architecture if no other curve has the same, else its own name.
 
     Args:
-        curves: names of curves, as in the long table.
-        labels: `analysis.labels`, by the name of a curve.
+        curves: The names of curves in the long table.
+        labels: Labels by the name of a curve (`analysis.labels`).
 
     Raises:
-        ConfigError: for a label of a curve that isn't there, or for one label of two curves.
+        ConfigError: If a label is for an unknown curve, or if two curves would have the same name.
     """
     check_names("analysis.labels", labels, curves)
     kinds = [curve if "," in curve else ARCHITECTURES.get(curve.partition("_")[0], curve) for curve in curves]
@@ -38,31 +40,36 @@ def display_names(curves: Sequence[str], labels: Mapping[str, str]) -> dict[str,
 
 
 def check_names(key: str, chosen: Iterable[str], known: Collection[str], kind: str = "curve", where: str = "") -> None:
-    """Raise ConfigError for the first chosen name of a kind that isn't known; `key` is the dotted configuration key.
+    """Raise ConfigError for the first chosen name that isn't known.
 
-    `where` ends the sentence, such as " in blimp".
+    Args:
+        key: The configuration key that the names come from, such as "analysis.order".
+        chosen: The chosen names.
+        known: The known names.
+        kind: What the names are names of.
+        where: The end of the sentence, such as " in blimp".
     """
     for name in chosen:
         if name not in known:
             close = get_close_matches(name, known, 1)
-            hint = f"Did you mean “{close[0]}”?" if close else f"There are {', '.join(known)}."
+            hint = f"Did you mean “{close[0]}”?" if close else f"Choose from {', '.join(known)}."
             raise ConfigError(f"{key}: there is no {kind} “{name}”{where}. {hint}")
 
 
 def in_order(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
-    """Return a table whose rows are sorted by curve: those of `order` first, then the others as they are."""
+    """Return a table sorted by curve. The curves in `order` come first, and the others keep their order."""
     place = {curve: number for number, curve in enumerate(dict.fromkeys([*order, *table["curve"]]))}
     return table.iloc[table["curve"].map(place).argsort(kind="stable")].reset_index(drop=True)
 
 
 def renamed(table: pd.DataFrame, names: Mapping[str, str], order: Sequence[str]) -> pd.DataFrame:
-    """Return a table with the names of `display_names` in its column `curve`, in an order of old or new names."""
+    """Return a table with display names in its column `curve`, sorted by `order`, which has old or new names."""
     table = table.assign(curve=table["curve"].map(lambda curve: names.get(curve, curve)))
     return in_order(table, [names.get(curve, curve) for curve in order])
 
 
 def renamed_text(text: str, names: Mapping[str, str]) -> str:
-    """Return a sentence with the names of `display_names` in place of those of the long table."""
+    """Return a sentence in which display names replace the names of curves in the long table."""
     longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     pattern = rf"(?<![\w=/-])(?:{longest_first})(?![\w=/-])"
     return re.sub(pattern, lambda match: names[match[0]], text) if names else text

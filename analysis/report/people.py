@@ -1,4 +1,4 @@
-"""People who answered a questionnaire (eval/questionnaire): their accuracy on a benchmark, next to that of models."""
+"""Report how people answered a questionnaire (eval/questionnaire), as a human baseline for the models."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,8 +23,10 @@ _COLUMNS = {
 class People(NamedTuple):
     """The people who answered a questionnaire on a benchmark.
 
-    table: that of eval.questionnaire.answers.agreement, and `accuracy`, as of models: the agreement of single
-    judgments, missing for a unit if not all of its paradigms were asked. notes: sentences on answers that don't count.
+    Attributes:
+        table: The table of eval.questionnaire.answers.agreement with the column `accuracy` added. This is the agreement
+            of single judgments, which is missing if not all paradigms of a unit were asked.
+        notes: Sentences on answers that don't count.
     """
 
     table: pd.DataFrame
@@ -38,11 +40,17 @@ def read_people(
     confidence: float = 0.95,
     folder: str | Path = "runs",
 ) -> dict[str, People]:
-    """Read people's answers, by the label of the scores whose pairs they are about; several labels may share pairs.
+    """Read people's answers by the label of the scores of the same pairs. Several labels may share pairs.
 
-    `paths` are files of answers, or folders of them. `accuracies` is the long table, and `folder` contains its studies.
-    `config` says which answers count, and `confidence` is the level of the intervals. Raises InputError for answers on
-    pairs or paradigms that no run was scored on, and as eval.questionnaire.answers does.
+    Args:
+        paths: Files of answers, or folders with such files.
+        accuracies: The long table.
+        config: Which answers count.
+        confidence: The level of the intervals.
+        folder: The folder that contains the studies (`paths.runs`).
+
+    Raises:
+        InputError: If no run was scored on the pairs or paradigms of an answer, and as eval.questionnaire.answers does.
     """
     left, known_pairs, people = read_answers(paths), set(), {}
     answers = left
@@ -64,19 +72,25 @@ def read_people(
         in_units = {"overall": len(paradigms), **paradigms["phenomenon"].value_counts()}
         is_complete = (table["level"] == "paradigm") | (table["paradigms"] == table["name"].map(in_units))
         asked = plural(judgements["rater"].nunique(), "person")
-        own = f"Humans are the {asked} who answered the questionnaire on these pairs, not published ones."
+        own = f"The human baseline is the {asked} who answered the questionnaire on these pairs, not a published one."
         people[str(label)] = People(table.assign(accuracy=table["agreement"].where(is_complete)), [own, *notes])
     for row in left.to_dict("records"):
         known = ", ".join(f"{name} (pairs {digest[:8]})" for name, digest in sorted(known_pairs))
         raise InputError(
-            f"{row['file']}: these are answers on {row['benchmark']} (pairs {row['digest'][:8]}), of which no run has "
-            f"scores in the paradigms that people saw. The runs were scored on {known}."
+            f"{row['file']}: no run was scored on the paradigms that these people saw in {row['benchmark']} (pairs "
+            f"{row['digest'][:8]}). The runs were scored on {known}."
         )
     return people
 
 
 def exhibit(people: People, threshold: float, confidence: float = 0.95) -> Exhibit:
-    """Return people's agreement overall and per phenomenon; a majority passes at `threshold`, a share."""
+    """Return people's agreement with the labels, overall and per phenomenon.
+
+    Args:
+        people: The people who answered.
+        threshold: The share of a paradigm's pairs with which a majority must agree.
+        confidence: The level of the intervals.
+    """
     is_paradigm = people.table["level"] == "paradigm"
     units = people.table[~is_paradigm].sort_values("level", ignore_index=True, kind="stable")
     passed = people.table.loc[is_paradigm, "majority"] >= threshold
@@ -90,8 +104,8 @@ def exhibit(people: People, threshold: float, confidence: float = 0.95) -> Exhib
         confidence=confidence,
         takeaways=[("", f"In {in_how_many}, a majority agrees with at least {threshold:.0%} of the pairs.")],
         definitions={
-            "Individual": "Share of single judgments that agree with the labels: the mean over the paradigms asked. "
-            "The interval is for new people and new pairs.",
-            "Majority": "Share of pairs on which more than half of the judgments agree. A tie is no majority.",
+            "Individual": "The share of single judgments that agree with the labels, as a mean over the paradigms. The "
+            "interval is for new people and new pairs.",
+            "Majority": "The share of pairs for which more than half of the judgments agree with the label.",
         },
     )

@@ -1,6 +1,5 @@
-"""Writing a report: the page, its tables and its figures."""
+"""Write a report: the page, its tables and its figures."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,18 +19,18 @@ QUESTION = "How does knowledge of grammar grow with text?"
 
 @dataclass
 class Part:
-    """One benchmark in a report, as its files and its page show it.
+    """The part of a report about one benchmark.
 
     Attributes:
-        label: the name of its folder of scores.
-        name: the benchmark's name for readers.
-        lead: one sentence on what was trained and scored.
-        first: the figure of the first screen.
-        exhibits: tables and figures, in order.
-        findings: the (subject, sentence) pairs of the first screen.
-        notes: sentences on what else could explain the numbers.
-        methods: paragraphs on how this was computed.
-        tables: further tables that are written as CSV files, by name.
+        label: The name of its folder of scores.
+        name: The benchmark's name for readers.
+        lead: A sentence on what was trained and scored.
+        first: The figure of the first screen.
+        exhibits: Tables and figures, in order.
+        findings: The (subject, sentence) pairs of the first screen.
+        notes: Sentences on what else could explain the numbers.
+        methods: Paragraphs on how the numbers were computed.
+        tables: More tables to write as CSV files, by name.
     """
 
     label: str
@@ -58,25 +57,25 @@ def write_report(
     format: str = "html",
     question: str = QUESTION,
 ) -> Path:
-    """Write report.html (or report.md), and each exhibit into tables/ and figures/; return the path of the page.
+    """Write report.html (or report.md), and each exhibit into tables/ and figures/. Return the path of the page.
 
-    If there are several benchmarks, each has a folder of its own. Tables and figures of an earlier report are removed.
+    If there are several benchmarks, each gets its own folder. Tables and figures of an earlier report are removed.
 
     Args:
-        folder: the folder of the report.
-        study: the study's name.
-        parts: the benchmarks.
-        commands: the commands that make this report again.
-        figure: the size of figures.
-        format: one of REPORT_FORMATS.
-        question: the heading of the page.
+        folder: The folder of the report.
+        study: The name of the study.
+        parts: One part per benchmark.
+        commands: The commands that make this report again.
+        figure: The size of figures.
+        format: One of REPORT_FORMATS.
+        question: The heading of the page.
 
     Raises:
-        RunError: if another process is writing the report.
+        RunError: If another process is writing the report.
     """
     with only_process(folder / ".lock", folder) as alone:
         if not alone:
-            raise RunError(f"{folder}: another process is writing this report (process {os.getpid()} stopped).")
+            raise RunError(f"{folder}: another process is already writing this report. Wait for it, then try again.")
         places = {part.label: part.label if len(parts) > 1 else "" for part in parts}
         exhibits = [(folder / places[part.label], exhibit) for part in parts for exhibit in part.all_exhibits]
         steps = ((1, one) for one in exhibits)
@@ -87,7 +86,7 @@ def write_report(
                 write_csv(folder / places[part.label] / "tables" / f"{name}.csv", table)
         written = {place / name for place, exhibit in exhibits for name in exhibit.files().values()}
         written |= {folder / places[part.label] / "tables" / f"{name}.csv" for part in parts for name in part.tables}
-        listed = folder / ".files"  # what this report wrote, so that the next one removes nothing else
+        listed = folder / ".files"  # lists the files of this report, so that the next one removes nothing else
         before = listed.read_text(encoding="utf-8").splitlines() if listed.is_file() else []
         names = {str(file.relative_to(folder)) for file in written}
         for name in set(before) - names:

@@ -1,4 +1,4 @@
-"""The section of a study with ablations: what removing a construction from the training text changes."""
+"""The sections on ablations: what removing a construction from the training text changes."""
 
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ _REMOVED = "construction action dose runs sentences of_sentences words of_words 
 
 @section(order=8)
 def ablations(results: BenchmarkResults) -> list[Exhibit]:
-    """Differences between runs whose text lacks a construction and their matched controls."""
+    """Compare runs whose text lacks a construction with their matched controls."""
     effects = effects_of(results)
     if effects.empty:
         return []
@@ -31,22 +31,24 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
     drawn = rows.assign(name=rows["name"].map(title), comparison=comparison)
     axis, looks = Axis("Difference in accuracy", "+.4f"), looks_of(list(comparison.unique()))
     about = (
-        "What removing a construction changes, over all sizes: each run minus the run of the same size and seed "
-        "whose text lacks as many other sentences (its matched control), or with the full text."
+        "What removing a construction changes, over all sizes. Each run is compared with a run of the same size and "
+        "seed, whose text lacks as many other sentences (its matched control) or is complete."
     )
     show = partial(Exhibit, cells={"difference": signed_text}, confidence=results.options.confidence)
     charts = {"differences": partial(dot_chart, drawn, "difference", axis, looks, by="comparison")}
-    shown = [show("ablations", "Ablations", about, for_readers(rows, _COLUMNS), charts=charts)]
-    about = "The same at each size, per doubling of the text, and over doses."
-    shown.append(show("ablations-by-size", "Ablations by size", about, for_readers(sizes, f"over {_COLUMNS}")))
+    exhibits = [show("ablations", "Ablations", about, for_readers(rows, _COLUMNS), charts=charts)]
+    about = "The same comparisons at each size, per doubling of the training text, and over doses."
+    exhibits.append(show("ablations-by-size", "Ablations by size", about, for_readers(sizes, f"over {_COLUMNS}")))
     if results.studies and len(removed := results.studies.removed_text):
-        about = "Sentences and words of the train split that each intervention left out or rewrote; means over runs."
-        shown.append(show("removed-text", "What was removed", about, for_readers(removed, _REMOVED)))
-    return shown
+        about = (
+            "How many sentences and words of the train split each intervention left out or rewrote (means over runs)."
+        )
+        exhibits.append(show("removed-text", "What was removed", about, for_readers(removed, _REMOVED)))
+    return exhibits
 
 
 def effects_of(results: BenchmarkResults) -> pd.DataFrame:
-    """Return the table of `analysis.ablation_effects`; no rows if no run has an intervention."""
+    """Return the table of `analysis.ablation_effects`, which is empty if no run has an intervention."""
     if "construction" not in results.runs or (results.runs["construction"].fillna("") == "").all():
         return pd.DataFrame(columns=["over"])
     return ablation_effects(
@@ -55,12 +57,12 @@ def effects_of(results: BenchmarkResults) -> pd.DataFrame:
         margin=results.options.margin,
         confidence=results.options.confidence,
         direct=results.direct,
-        paired=bool(results.accuracies["sample"].notna().all()),  # equal seeds of others may have nothing in common
+        paired=bool(results.accuracies["sample"].notna().all()),  # elsewhere, equal seeds may have nothing in common
     )
 
 
 def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]:
-    """Return one finding per ablation: the overall change, its interval, and what it shows."""
+    """Return one finding per ablation: the overall change, its interval, and whether it is clear."""
     if effects.empty:
         return []
     main = main_effects(effects)
@@ -79,7 +81,7 @@ def _change(row: Any, confidence: float) -> str:
     if row.p_holm < 1 - confidence:
         verdict = ""
     elif pd.notna(row.equivalent) and row.equivalent:
-        verdict = " The interval lies within the margin, so nothing that matters changes."
+        verdict = " The interval is within the margin, so any change is too small to matter."
     else:
-        verdict = " These runs can't tell whether it changes anything."
+        verdict = " These runs can't tell whether accuracy changes."
     return f"{change} ({interval}; {p_in_text(row.p_holm)} after Holm's correction).{verdict}"

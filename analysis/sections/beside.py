@@ -1,4 +1,4 @@
-"""Sections that set models beside others: published models and humans, and models that aren't on a curve."""
+"""Sections that compare models with published models and humans, and sections on pretrained models."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ import pandas as pd
 from analysis.curves.units import unit_accuracies
 from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.style import CHANCE, looks_of
-from analysis.formats import title
+from analysis.formats import in_text, title
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import over_pairs, size_text
@@ -16,7 +16,7 @@ from analysis.sections import section
 
 @section(order=15)
 def published(results: BenchmarkResults) -> Exhibit | None:
-    """Accuracy at each curve's largest size beside published models and humans."""
+    """Compare the accuracy at each curve's largest size with published models and humans."""
     theirs = results.published_models
     if results.accuracies.empty or theirs.empty:
         return None
@@ -28,8 +28,8 @@ def published(results: BenchmarkResults) -> Exhibit | None:
     theirs = theirs.assign(model=theirs["model"].str.replace("\n", " "))
     table = _wide(pd.concat([ours, theirs, results.humans.assign(model="humans")]), "model")
     about = (
-        "Mean accuracy at each curve's largest size beside published models, which were trained on other and mostly "
-        "more text, and the human baseline."
+        "Mean accuracy at each curve's largest size, published models and the human baseline. The published models "
+        "were trained on other text, and most of them on more of it."
     )
     known = table[next(iter(names.values()))].notna()
     return Exhibit("published", "Compared with published models", about, table[known].reset_index(drop=True))
@@ -37,7 +37,7 @@ def published(results: BenchmarkResults) -> Exhibit | None:
 
 @section(order=5)
 def models(results: BenchmarkResults) -> list[Exhibit]:
-    """Accuracy of pretrained models, for which there is no learning curve."""
+    """Show the accuracy of pretrained models, which have no learning curve."""
     if results.models.empty:
         return []
     units = unit_accuracies(results.models)
@@ -54,9 +54,7 @@ def models(results: BenchmarkResults) -> list[Exhibit]:
         by="entry",
         reference=CHANCE,
     )
-    about = (
-        "Accuracy of pretrained models in each phenomenon, which is the mean over its paradigms. The line marks chance."
-    )
+    about = "Accuracy of pretrained models in each phenomenon (the mean over its paradigms). The line marks chance."
     table = _wide(pd.concat([above, humans.assign(entry="humans")]), "entry")
     by_paradigm = _wide(units[units["level"] == "paradigm"], "entry", "paradigm")
     return [
@@ -66,14 +64,14 @@ def models(results: BenchmarkResults) -> list[Exhibit]:
 
 
 def _wide(rows: pd.DataFrame, columns: str, kind: str = "phenomenon") -> pd.DataFrame:
-    """Return mean accuracies: a row for each unit of a kind and overall, a column for each model."""
+    """Return mean accuracies with a row for overall and each unit of a kind, and a column for each model."""
     rows = rows[rows["level"].isin(["overall", kind])]
     wide = rows.pivot_table(index=["level", "name"], columns=columns, values="accuracy", sort=False).reset_index()
     return wide.drop(columns="level").rename(columns={"name": kind}).rename_axis(columns=None)
 
 
 def model_findings(results: BenchmarkResults) -> list[tuple[str, str]]:
-    """Return a finding per pretrained model and method: its overall accuracy and its best and worst phenomena."""
+    """Return a finding per pretrained model and method: overall accuracy, and the best and the worst phenomenon."""
     if results.models.empty:
         return []
     findings = []
@@ -86,7 +84,7 @@ def model_findings(results: BenchmarkResults) -> list[tuple[str, str]]:
         text = f"{whole:.0%} correct overall{over}."
         single = rows[rows["level"] == "phenomenon"].sort_values("accuracy")
         if len(single) > 3:
-            worst, *_, best = (f"{title(of['name'])} ({of['accuracy']:.0%})" for of in single.to_dict("records"))
-            text += f" Best: {best}; worst: {worst}."
+            worst, *_, best = (f"{in_text(of['name'])} ({of['accuracy']:.0%})" for of in single.to_dict("records"))
+            text += f" The best phenomenon is {best}, and the worst is {worst}."
         findings.append((f"{curve} ({method})", text))
     return findings

@@ -10,7 +10,7 @@ from analysis.figures.style import Chart, accuracy_domain
 from analysis.formats import joined, level_text, plural, title
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit, for_readers
-from analysis.report.findings import comparison_findings, phenomena_findings, size_text
+from analysis.report.findings import MOST_COMPARISONS, comparison_findings, phenomena_findings, size_text
 from analysis.sections import section
 
 OVERALL = ("overall", "overall")
@@ -18,12 +18,12 @@ Unit = tuple[str, str]  # level and name, such as ("phenomenon", "binding")
 
 
 def panels(results: BenchmarkResults, units: Sequence[Unit], labelled: bool = False) -> dict[str, Callable[..., Chart]]:
-    """Return a panel of curves for each unit, all with the same axis, by name.
+    """Return a function that draws a panel of curves for each unit, by name. All panels have the same axis.
 
     Args:
-        results: the results of a benchmark.
-        units: level and name of each panel.
-        labelled: write the names of curves beside their lines; for a single panel.
+        results: The results of a benchmark.
+        units: The level and name of each panel.
+        labelled: Whether to write the names of curves next to their lines, for a single panel.
     """
 
     def accuracies(table: pd.DataFrame) -> pd.Series:
@@ -35,7 +35,7 @@ def panels(results: BenchmarkResults, units: Sequence[Unit], labelled: bool = Fa
 
 
 def levels(results: BenchmarkResults, unit: Unit = OVERALL) -> pd.DataFrame:
-    """Return the accuracies of humans and, overall, of published models: name, accuracy."""
+    """Return the accuracies (name, accuracy) of humans and, for the overall unit, of published models."""
     humans = results.humans.assign(model="humans")
     rows = pd.concat([results.published_models, humans]) if unit == OVERALL else humans
     rows = rows[(rows["level"] == unit[0]) & (rows["name"] == unit[1])]
@@ -43,20 +43,18 @@ def levels(results: BenchmarkResults, unit: Unit = OVERALL) -> pd.DataFrame:
 
 
 def overall(results: BenchmarkResults) -> Exhibit:
-    """Return the figure of the first screen: the overall curves beside humans and published models."""
-    is_human = levels(results)["name"] == "humans"
-    dashed = {"chance": True, "the human baseline": is_human.any(), "published models": (~is_human).any()}
-    band = " with its confidence band" if results.lines["low"].notna().any() else ""
+    """Return the figure of the first screen: the overall curves with the human baseline and published models."""
+    bands = ", with their confidence bands" if results.lines["low"].notna().any() else ""
     about = (
-        "Overall accuracy. Large marks: means over runs; small marks: runs; thick lines: the fitted line"
-        f"{band}; thin lines join the means. Dashed: {joined([name for name, there in dashed.items() if there])}."
+        "Accuracy is the share of sentence pairs in which a model prefers the grammatical one. Small marks are single "
+        f"runs, and thin lines join their means. Thick lines are fitted{bands}."
     )
     return Exhibit("overall", "Overall accuracy", about, charts=panels(results, [OVERALL], labelled=True))
 
 
 @section(order=10)
 def phenomena(results: BenchmarkResults) -> Exhibit | None:
-    """Accuracy in each phenomenon, one panel each."""
+    """Show accuracy in each phenomenon, with a panel for each."""
     units = results.units[results.units["level"] != "paradigm"]
     names = sorted(units.loc[units["level"] == "phenomenon", "name"].unique())
     if not names:
@@ -70,8 +68,8 @@ def phenomena(results: BenchmarkResults) -> Exhibit | None:
         humans = results.humans[results.humans["level"] != "paradigm"].set_index("name")["accuracy"]
         table["humans"] = table["phenomenon"].map(humans)
     about = (
-        "Accuracy in each phenomenon, which is the mean over its paradigms, against training text. Marks and lines "
-        "are as above. Statements on single phenomena aren't corrected for their number."
+        "Accuracy in each phenomenon (the mean over its paradigms) by amount of training text. Marks and lines mean "
+        "the same as above. The intervals and tests aren't corrected for the number of phenomena."
     )
     return Exhibit(
         "phenomena",
@@ -87,13 +85,13 @@ def phenomena(results: BenchmarkResults) -> Exhibit | None:
 
 @section(order=20)
 def slopes(results: BenchmarkResults) -> Exhibit | None:
-    """Slopes with their confidence intervals."""
+    """Show slopes with their confidence intervals."""
     return _slopes(results, results.slopes["level"] != "paradigm", "slopes", "Slopes", "phenomenon")
 
 
 @section(order=25, default=False)
 def paradigms(results: BenchmarkResults) -> Exhibit | None:
-    """Slopes of single paradigms."""
+    """Show the slopes of single paradigms."""
     return _slopes(results, results.slopes["level"] == "paradigm", "paradigms", "Slopes by paradigm", "paradigm")
 
 
@@ -110,17 +108,17 @@ def _slopes(results: BenchmarkResults, chosen: pd.Series, name: str, heading: st
     interval = f"{level_text(results.options.confidence)} interval"
     meanings = {
         "Slope": "Accuracy gained per doubling of the training text.",
-        interval: "For new samples of this corpus and new initialisations, on these pairs.",
-        "p (lack of fit)": "Small if accuracy doesn't grow at a steady rate; the slope is then an average.",
+        interval: "This is for new samples of this corpus and new initialisations, on these pairs.",
+        "p (lack of fit)": "A small value means that accuracy doesn't grow at a steady rate: the slope is an average.",
     }
     if "low new items" in table:
-        meanings["With new items"] = "For new pairs of the same paradigms as well."
+        meanings["With new items"] = "This interval is for new pairs of the same paradigms as well."
     draw = partial(dot_chart, rows.assign(name=rows["name"].map(title)), "slope",
                    Axis("Accuracy gained per doubling of the text", "+.4f"), results.looks)  # fmt: skip
     return Exhibit(
         name,
         heading,
-        "Accuracy gained per doubling of the text (least squares on log2 of the amount), with confidence intervals.",
+        "Accuracy gained per doubling of the training text, with confidence intervals.",
         table,
         confidence=results.options.confidence,
         definitions=meanings,
@@ -130,21 +128,21 @@ def _slopes(results: BenchmarkResults, chosen: pd.Series, name: str, heading: st
 
 @section(order=30)
 def differences(results: BenchmarkResults) -> Exhibit | None:
-    """Differences of slopes between curves."""
+    """Compare the slopes of curves."""
     rows = results.differences[results.differences["level"] != "paradigm"]
     if rows.empty:
         return None
     curves = rows["curve"] + " \N{MINUS SIGN} " + rows["other"]
     table = for_readers(rows.assign(curves=curves), "name curves difference low high p p_holm equivalent runs note")
     about = (
-        "Difference between two curves' slopes, in accuracy per doubling of the text. Holm's correction is for all "
-        "phenomena of one comparison, and for all comparisons of the overall slope."
+        "How much the slopes of two curves differ, in accuracy per doubling of the training text. Holm's correction "
+        "covers all phenomena of a comparison, or all comparisons of overall slopes."
     )
     if rows["paired"].all():
-        about += " Runs are compared in pairs that were trained on the same sample."
-    definitions = {"p (Holm)": "Corrected for the number of tests (Holm 1979)."}
+        about += " Runs that were trained on the same sample are compared in pairs."
+    definitions = {"p (Holm)": "The p value, corrected for the number of tests (Holm 1979)."}
     if results.options.margin is not None:
-        definitions["Equivalent"] = f"The interval lies within ±{results.options.margin} (analysis.margin)."
+        definitions["Equivalent"] = f"The interval is within ±{results.options.margin} (analysis.margin)."
     return Exhibit(
         "differences",
         "Differences between curves",
@@ -157,15 +155,18 @@ def differences(results: BenchmarkResults) -> Exhibit | None:
 
 
 def extent(results: BenchmarkResults) -> str:
-    """Describe a study: how many runs, curves and sizes, and what they were scored on."""
-    table = results.accuracies
+    """Describe a study in a sentence: which models were trained on what text, and what they were scored on."""
+    table, curves = results.accuracies, results.curves
     sizes = sorted(table["sample_words"].unique())
     pairs = table.groupby("paradigm", sort=False)["pairs"].first()
     known = len(pairs) and pairs.notna().all()
     number = f", {int(pairs.sum()):,} minimal pairs in {len(pairs)} paradigms" if known else ""
     largest = size_text(sizes[-1], results.unit)
-    over = f"{len(sizes)} sizes from {size_text(sizes[0])} to {largest}" if len(sizes) > 1 else f"one size, {largest}"
+    over = f"{size_text(sizes[0])} to {largest}" if len(sizes) > 1 else largest
     corpora = results.runs["corpus"].dropna().astype(str).unique().tolist() if "corpus" in results.runs else []
-    of = f" of the {'corpus' if len(corpora) == 1 else 'corpora'} {joined(corpora)}" if corpora else ""
-    counted = f"{plural(table['run'].nunique(), 'run')}: {plural(len(results.curves), 'curve')}"
-    return f"{counted} over {over}{of}, scored on {results.name}{number}."
+    corpus = f" of the {'corpus' if len(corpora) == 1 else 'corpora'} {joined(corpora)}" if corpora else ""
+    has_names = len(curves) <= MOST_COMPARISONS and not any("," in curve for curve in curves)
+    models = joined(curves) if has_names else plural(len(curves), "model")
+    were = "was" if len(curves) == 1 else "were"
+    counted = f"{plural(len(sizes), 'size')}, {plural(table['run'].nunique(), 'run')}"
+    return f"{models} {were} trained on {over}{corpus} ({counted}) and scored on {results.name}{number}."

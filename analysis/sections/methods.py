@@ -1,4 +1,4 @@
-"""Judgment methods compared, and what unknown words and ties do to accuracy."""
+"""Sections that compare judgment methods, and show how unknown words and ties affect accuracy."""
 
 from functools import partial
 
@@ -18,7 +18,7 @@ from analysis.sections import section
 
 @section(order=40)
 def methods(results: BenchmarkResults) -> Exhibit | None:
-    """Accuracy by judgment method, and the differences from the report's method, run by run."""
+    """Compare judgment methods with the report's method, run by run."""
     units = unit_accuracies(results.every_method)
     units = units[units["level"] == "overall"]
     compared = method_differences(units, results.options.method, results.options.confidence)
@@ -29,8 +29,8 @@ def methods(results: BenchmarkResults) -> Exhibit | None:
     names = looks_of(list(units["method"].unique()))
     draw = partial(line_chart, value="accuracy", axis=Axis("Accuracy"), looks=names, by="method", unit=results.unit)
     about = (
-        "Overall accuracy by judgment method. The table has the mean at each curve's largest size, and how far each "
-        f"method lies from {results.options.method} on the same runs, over all sizes."
+        "Overall accuracy by judgment method. The table has the mean at each curve's largest size, and each method's "
+        f"difference from {results.options.method} on the same runs, over all sizes."
     )
     interval = f"{level_text(results.options.confidence)} interval"
     return Exhibit(
@@ -43,7 +43,7 @@ def methods(results: BenchmarkResults) -> Exhibit | None:
             str(curve): partial(draw, rows, heading=str(curve)) for curve, rows in units.groupby("curve", sort=False)
         },
         confidence=results.options.confidence,
-        definitions={interval: "Of the mean difference between two methods on the same run (Student's t)."},
+        definitions={interval: "This is for the mean difference between two methods on the same runs (Student's t)."},
     )
 
 
@@ -51,8 +51,8 @@ def method_differences(units: pd.DataFrame, method: str, confidence: float) -> p
     """Return each method's overall accuracy minus that of `method`, paired by run.
 
     Returns:
-        curve, method, difference (mean over runs), low, high and p (Student's t over runs; missing for one run, and
-        if all differences are equal), runs.
+        curve, method, difference (mean over runs), low, high and p (Student's t over runs, missing if there is one run
+        or if all differences are equal), and runs (their number).
     """
     wide = units.pivot(index=["curve", "run"], columns="method", values="accuracy")
     others = wide.drop(columns=method, errors="ignore")
@@ -67,14 +67,14 @@ def method_differences(units: pd.DataFrame, method: str, confidence: float) -> p
 
 @section(order=50)
 def unknown_words(results: BenchmarkResults) -> Exhibit | None:
-    """Shares of pairs with unknown words and of ties, and accuracy without unknown words."""
+    """Show the shares of ties and of pairs with unknown words, and accuracy without these pairs."""
     counted = results.accuracies.dropna(subset=["pairs", "pairs_with_unk", "ties"])
     sums = counted.groupby(["curve", "sample_words", "size"])[["ties", "pairs_with_unk", "pairs"]].sum().astype(float)
     shares = sums.loc[:, sums.any()].div(sums["pairs"], axis=0).drop(columns="pairs", errors="ignore")
     if shares.columns.empty:
         return None
     table = for_readers(shares.reset_index(), "curve size ties pairs_with_unk")
-    about = "Shares of pairs that are tied, and that contain an unknown word in either sentence."
+    about = "The share of pairs that are tied, and of pairs in which either sentence contains an unknown word."
     takeaways: list[tuple[str, str]] = []
     free = pd.DataFrame()
     if "pairs_with_unk" in shares and results.studies:

@@ -1,4 +1,4 @@
-"""The section on single pairs: the hardest ones."""
+"""The section on the hardest pairs."""
 
 import pandas as pd
 
@@ -13,7 +13,7 @@ _KEY = ["phenomenon", "paradigm", "pair_id"]
 
 @section(order=60)
 def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
-    """The pairs of each paradigm that the largest models get wrong most often."""
+    """Show the pairs of each paradigm that the models at the largest sizes get wrong most often."""
     if not results.studies:
         return None
     main = results.largest[results.largest["method"].isin(results.method.split(" or "))]
@@ -27,27 +27,27 @@ def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
     return Exhibit(
         "hardest-pairs",
         "The hardest pairs",
-        f"The {HARDEST} pairs of each paradigm that the runs at the largest sizes get wrong most often, and by the "
-        "widest margin.",
+        f"The {HARDEST} pairs of each paradigm that the runs at the largest sizes get wrong most often. If two pairs "
+        "are wrong equally often, the one with the wider margin comes first.",
         for_readers(table, "paradigm pair_id good bad accuracy margin reason"),
         cells={"pair": str},
         takeaways=[("", f"{wrong} of these {len(table)} pairs are wrong in every one of these runs.")],
         definitions={
-            "Margin": "The good sentence's score minus the bad one's, in standard deviations of a run's differences; "
-            "mean over runs."
+            "Margin": "The good sentence's score minus the bad one's, divided by the standard deviation of a run's "
+            "differences (mean over runs)."
         },
     )
 
 
 def hardest(pairs: pd.DataFrame, each: int) -> pd.DataFrame:
-    """Return the `each` pairs of every paradigm that are wrong most often, then by the widest margin.
+    """Return the pairs that are wrong most often, or by the widest margin if that is equal.
 
     Args:
-        pairs: rows of `analysis.pairs` of the runs that count.
-        each: pairs per paradigm.
+        pairs: Rows of `analysis.pairs`.
+        each: The number of pairs to return per paradigm.
 
     Returns:
-        phenomenon, paradigm, pair_id, good, bad, accuracy (the mean over curves of the mean over runs) and margin.
+        phenomenon, paradigm, pair_id, good, bad, margin, and accuracy, first averaged over runs and then over curves.
     """
     margin = pairs["good_score"] - pairs["bad_score"]
     judged = pairs.assign(accuracy=pairs["correct"], margin=margin / margin.groupby(pairs["run"]).transform("std"))

@@ -1,4 +1,4 @@
-"""Sections on the form of curves: shapes, the words needed to match humans, and the order of acquisition."""
+"""Sections on the shapes of curves, the words needed to match humans, and the order of acquisition."""
 
 import pandas as pd
 
@@ -12,21 +12,21 @@ from analysis.sections import section
 
 @section(order=80, default=False)
 def shapes(results: BenchmarkResults) -> Exhibit | None:
-    """A line, a power law and a logistic curve, compared by AICc and by predicting the largest size."""
+    """Compare a line, a power law and a logistic curve by AICc, and by how well they predict the largest size."""
     fits = fit_shapes(results.accuracies)
     if fits.empty:
         return None
     columns = "name curve shape aicc_above_best largest_accuracy predicted error note"
     about = (
-        "Three shapes fitted to each curve. The best one by AICc has 0. The prediction is what the smaller sizes give "
-        "for the largest one. Its error is above 0 if the shape predicts too much."
+        "Three shapes, fitted to each curve. The best shape by AICc has the value 0. The accuracy at the largest size "
+        "is predicted from the smaller sizes, and the error is positive if the prediction is too high."
     )
     return Exhibit("shapes", "Shapes of curves", about, for_readers(fits[fits["level"] != "paradigm"], columns))
 
 
 @section(order=81, default=False)
 def words_to_match_humans(results: BenchmarkResults) -> Exhibit | None:
-    """How much text each curve would need to match the human baseline."""
+    """Show how much text each curve would need to match the human baseline."""
     if results.humans.empty or results.accuracies.empty:
         return None
     confidence = results.options.confidence
@@ -46,14 +46,14 @@ def words_to_match_humans(results: BenchmarkResults) -> Exhibit | None:
 
 @section(order=82, default=False)
 def acquisition(results: BenchmarkResults) -> Exhibit:
-    """After how much text each phenomenon is acquired."""
+    """Show after how much text each phenomenon is acquired."""
     confidence = results.options.confidence
     everything = pd.concat([results.accuracies, results.baselines.assign(method=results.method)], ignore_index=True)
     words = words_to_threshold(everything, confidence=confidence)
     words["interval"] = interval_texts(words["low"], words["high"])
     about = (
-        "The amount of text from which on accuracy stays .1 above its baseline, which is chance or an untrained "
-        "model, whichever is higher."
+        "The amount of text after which accuracy stays at least .1 above its baseline. The baseline is chance, an "
+        "untrained model, or a model of shuffled text, whichever is highest."
     )
     table = for_readers(words[words["level"] != "paradigm"], "name curve rank words interval status threshold note")
     table = table.rename(columns={"interval": f"{level_text(confidence)} interval"})

@@ -1,4 +1,4 @@
-"""Sections on the runs themselves: perplexity, baselines without grammar, and where each run comes from."""
+"""Sections on the runs themselves: perplexity, baselines that saw no word order, and what each run cost."""
 
 from functools import partial
 
@@ -13,11 +13,11 @@ from analysis.report.exhibit import Exhibit, for_readers
 from analysis.sections import section
 
 _PERPLEXITIES = {
-    "valid_ppl": ("perplexity", "Perplexity", "Validation perplexity per reference word, sentence ends included."),
+    "valid_ppl": ("perplexity", "Perplexity", "Validation perplexity per reference word, including sentence ends."),
     "valid_pseudo_ppl": (
         "pseudo-perplexity",
         "Pseudo-perplexity of masked models",
-        "Each token is predicted from all others of its sentence; this compares only with other masked models.",
+        "Each token is predicted from all others of its sentence, so compare these values only between masked models.",
     ),
 }
 _BASELINES = {
@@ -29,8 +29,8 @@ _BASELINES = {
 
 @section(order=70)
 def perplexity(results: BenchmarkResults) -> list[Exhibit]:
-    """Validation perplexity against training text."""
-    shown = []
+    """Show validation perplexity by amount of training text."""
+    exhibits = []
     of_curves = results.runs[results.runs["curve"].isin(results.curves)]
     for column, (name, heading, about) in _PERPLEXITIES.items():
         runs = of_curves.dropna(subset=[column, "sample_words"])
@@ -39,22 +39,22 @@ def perplexity(results: BenchmarkResults) -> list[Exhibit]:
         unknown = runs["valid_oov_rate"].astype(float).max()
         if unknown > 0:
             about += (
-                f" Up to {unknown:.1%} of the validation words are unknown to a model, so perplexities are comparable "
-                "only between models with the same vocabulary."
+                f" Up to {unknown:.1%} of the validation words are unknown to a model, so compare perplexities only "
+                "between models with the same vocabulary."
             )
         axis = Axis(heading, ",.0f", logarithmic=True)
         table = for_readers(
             perplexity_slopes(runs, column, results.options.confidence), "curve factor low high runs note"
         )
         charts = {"runs": partial(line_chart, runs, column, axis, results.looks, unit=results.unit)}
-        shown.append(Exhibit(name, heading, about, table, confidence=results.options.confidence, charts=charts))
-    return shown
+        exhibits.append(Exhibit(name, heading, about, table, confidence=results.options.confidence, charts=charts))
+    return exhibits
 
 
 def perplexity_slopes(runs: pd.DataFrame, column: str, confidence: float) -> pd.DataFrame:
-    """Return the rows of `fit_values` of log2(perplexity), with 2^slope, by which a doubling of the text multiplies it.
+    """Fit log2(perplexity) over log2 of the training text (`fit_values`).
 
-    low and high are the limits of `factor`.
+    The column `factor` with its interval low, high is 2^slope, by which a doubling of the text multiplies perplexity.
     """
     slopes = fit_values(runs, runs[column].astype(float).map(np.log2), confidence).rename(columns={"slope": "factor"})
     return slopes.assign(**2 ** slopes[["factor", "low", "high"]])
@@ -62,7 +62,7 @@ def perplexity_slopes(runs: pd.DataFrame, column: str, confidence: float) -> pd.
 
 @section(order=75)
 def baselines(results: BenchmarkResults) -> Exhibit | None:
-    """How far untrained models and models of shuffled text get."""
+    """Show the accuracy of untrained models and of models trained on shuffled text."""
     if results.baselines.empty:
         return None
     units = unit_accuracies(results.baselines)
@@ -72,7 +72,7 @@ def baselines(results: BenchmarkResults) -> Exhibit | None:
     of_unit = units.groupby(["level", "name", "model", "baseline"], sort=False)["accuracy"]
     means = of_unit.agg(runs="size", accuracy="mean").reset_index().replace({"baseline": _BASELINES})
     about = (
-        "Accuracy of models that saw no word order: untrained models prefer some words and lengths, and models of "
+        "Accuracy of models that saw no word order. Untrained models prefer some words and lengths. Models trained on "
         "shuffled text prefer frequent words and words that occur together."
     )
     return Exhibit("baselines", "Baselines", about, for_readers(means, "name model baseline runs accuracy"))
@@ -80,7 +80,7 @@ def baselines(results: BenchmarkResults) -> Exhibit | None:
 
 @section(order=85, default=False)
 def trajectories(results: BenchmarkResults) -> Exhibit | None:
-    """Accuracy of snapshots during training, over the words seen with repeats; never in one fit with curves."""
+    """Show the accuracy of snapshots during training by words seen. They are never fitted together with curves."""
     table = results.read_trajectories() if results.studies else pd.DataFrame()
     if table.empty:
         return None
@@ -90,8 +90,8 @@ def trajectories(results: BenchmarkResults) -> Exhibit | None:
         accuracy=("accuracy", "mean"), runs=("accuracy", "size")
     )
     about = (
-        "Overall accuracy of snapshots during training, by the words seen, repeats included. The points of one "
-        "training depend on each other, so there is no confidence interval."
+        "Overall accuracy of snapshots during training, by words seen (repeats included). The points of one training "
+        "depend on each other, so there are no confidence intervals."
     )
     draw = partial(line_chart, units, "accuracy", Axis("Overall accuracy"), results.looks, unit="words seen")
     return Exhibit(
@@ -105,13 +105,13 @@ def trajectories(results: BenchmarkResults) -> Exhibit | None:
 
 @section(order=90)
 def runs(results: BenchmarkResults) -> list[Exhibit]:
-    """Every run with its sample and cost, and the runs that are left out."""
+    """List every run with its sample and cost, and the runs that are left out."""
     columns = "run curve size seed sample_words words_seen parameters valid_ppl words_per_s wall_s sample"
     table = for_readers(results.runs, columns)
     if "sample" in table:
         table["sample"] = table["sample"].str[:16]
-    shown = [Exhibit("runs", "Runs", "The runs of this benchmark, with what they cost.", table)]
+    exhibits = [Exhibit("runs", "Runs", "The runs that were scored on this benchmark, and what they cost.", table)]
     if len(results.problems):
-        about = "Runs that aren't in this report, and why."
-        shown.append(Exhibit("left-out", "Runs left out", about, results.problems.reset_index(drop=True)))
-    return shown
+        about = "Runs that aren't in this report, or lack some scores, and why."
+        exhibits.append(Exhibit("left-out", "Runs left out", about, results.problems.reset_index(drop=True)))
+    return exhibits

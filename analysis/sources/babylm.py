@@ -1,10 +1,10 @@
-"""Predictions that the evaluation pipelines of the BabyLM challenges write.
+"""Read the predictions that the evaluation pipelines of the BabyLM challenges write.
 
     MODEL/REVISION/zero_shot/BACKEND/TASK/DATA/predictions.json   {paradigm: {"predictions": [{"id", "pred"}]}}
     predictions.json.gz (2023, 2024), all of a submission         {"blimp": {paradigm: {"predictions": [...]}}, ...}
 
-A prediction is the sentence that a model prefers. Which sentences are good is in the pairs (`results.pairs`): a file
-PARADIGM.jsonl each, with sentence_good and sentence_bad, in the order of the predictions.
+A prediction is the sentence that a model prefers. The pairs (`results.pairs`) say which sentences are good: a file
+PARADIGM.jsonl per paradigm, with sentence_good and sentence_bad, in the order of the predictions.
 """
 
 from __future__ import annotations
@@ -37,40 +37,43 @@ class _Predictions(msgspec.Struct):
 
 
 def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame:
-    """Return the rows of files of predictions (published.py).
+    """Return the rows of outcomes (published.py) from files of predictions.
 
-    Raises ConfigError without pairs, and InputError for other files and predictions of other pairs.
+    Raises ConfigError if there are no pairs, and InputError for other files and for predictions of other pairs.
     """
     folder = Path(settings.pairs or "").expanduser()
     if settings.pairs is None or not folder.is_dir():
-        raise ConfigError(f"results.pairs={settings.pairs}: give a folder such as evaluation_data/.../blimp_filtered.")
+        raise ConfigError(
+            f"results.pairs={settings.pairs}: not a folder. Give the folder of the pairs, such as "
+            "evaluation_data/.../blimp_filtered."
+        )
     parts = []
     for file in files:
         with opened(file) as stream:
             data = parse_json(stream.read(), dict[str, Any], file, InputError, _REMEDY)
         entries = checked(data.get(str(settings.benchmark), data), dict[str, Any], file, InputError, _REMEDY)
-        # By .name, a paradigm in a file leads to no other folder.
+        # With .name, a paradigm's name can't lead to another folder.
         pairs = {paradigm: folder / Path(f"{paradigm}.jsonl").name for paradigm in entries}
         if not any(place.is_file() for place in pairs.values()):
-            continue  # of another task
+            continue  # predictions of another task
         placed = re.search(r"([^/]+)/([^/]+)/zero_shot/", file.as_posix())
         model, revision = placed.groups() if placed else (file.name.partition(".")[0], "")
         run = settings.run_of(f"{revision} {file.as_posix()}", model, revision)
         for paradigm, entry in checked(entries, dict[str, _Predictions], file, InputError, _REMEDY).items():
             place = f"{file}: {paradigm}"
-            rows = _judged(pairs[paradigm], [one.pred.strip() for one in entry.predictions], place)
+            rows = _judge(pairs[paradigm], [one.pred.strip() for one in entry.predictions], place)
             parts.append(rows.assign(**run, paradigm=paradigm))
     if not parts:
-        raise InputError(f"{files[0]}: no predictions of pairs that are in results.pairs={settings.pairs}.")
+        raise InputError(f"{files[0]}: there are no predictions for the pairs in results.pairs={settings.pairs}.")
     return pd.concat(parts, ignore_index=True).assign(method="prediction", n=1)
 
 
-def _judged(file: Path, said: Sequence[str], where: str) -> pd.DataFrame:
-    """Return pair_id, accuracy and place of the preferred sentences of a paradigm, from its pairs."""
+def _judge(file: Path, said: Sequence[str], where: str) -> pd.DataFrame:
+    """Return pair_id, accuracy and place of each prediction of a paradigm, from the paradigm's pairs."""
     pairs = pd.DataFrame([row.cells for row in file_rows(file)])
     pairs = pairs.reindex(columns=["sentence_good", "sentence_bad", "pairID"])
     if len(pairs) != len(said):
-        raise InputError(f"{where}: {len(said)} predictions, but {file} has {len(pairs)} pairs.")
+        raise InputError(f"{where}: there are {len(said)} predictions, but {file} has {len(pairs)} pairs.")
     ids = pairs["pairID"].fillna(pairs.index.to_series()).astype(str)
     rows = pd.DataFrame({"prediction": said, "pair_id": ids, "place": where})
     is_good, is_bad = (pairs[side].astype(str).str.strip() == said for side in ("sentence_good", "sentence_bad"))

@@ -1,10 +1,10 @@
-"""Results and samples that lm-evaluation-harness writes.
+"""Read the results and samples that lm-evaluation-harness writes.
 
     results_<date>.json          "results": {task: {"acc,none": ...}}, "n-samples", "config": {"model_args": ...}
-    samples_<task>_<date>.jsonl  beside it, with --log_samples: {"doc_id", "doc", "acc", ...}, a line per pair
+    samples_<task>_<date>.jsonl  next to it, with --log_samples: {"doc_id", "doc", "acc", ...}, a line per pair
 
-Results of its versions before 0.4 have "acc" for "acc,none", no "n-samples", and any name that ends in .json. A task of
-BLiMP is a paradigm. The tasks of a run may be in several files.
+Versions before 0.4 write "acc" instead of "acc,none" and no "n-samples", and their files may have any name that ends in
+.json. A task of BLiMP is a paradigm. The tasks of a run may be in several files.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class _Results(msgspec.Struct):
 
 
 def lm_eval_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame:
-    """Return the rows of files of results (published.py). If a run has a task in several, the latest file counts.
+    """Return the rows of outcomes (published.py) from files of results. The latest file of a run's task counts.
 
-    Raises InputError for other files, and without a task of the benchmark.
+    Raises InputError for other files, and if there is no task of the benchmark.
     """
     found: dict[tuple[str | None, ...], list[dict[str, Any]]] = {}
     for file in sorted(files, key=lambda file: (file.stem.rpartition("_")[2], file)):  # the last part is a date
@@ -49,7 +49,8 @@ def lm_eval_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame
             found[(*run.values(), paradigm)] = [{**run, "paradigm": paradigm, **outcome} for outcome in outcomes]
     if not found:
         raise InputError(
-            f"{files[0]}: no tasks {settings.benchmark}_*. results.benchmark=NAME gives the beginning of their names."
+            f"{files[0]}: there are no tasks {settings.benchmark}_*. Give the beginning of their names as "
+            "results.benchmark=NAME."
         )
     table = pd.DataFrame([row for rows in found.values() for row in rows]).assign(method=settings.metric)
     if settings.benchmark == BLIMP or (table["pair_id"] == "").any():  # only samples name phenomena
@@ -58,22 +59,23 @@ def lm_eval_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame
 
 
 def _run(file: Path, data: _Results, settings: ResultsConfig) -> dict[str, str | None]:
-    """Return model, size and seed of a file's run, and the path of the model that it was made with."""
+    """Return the model, size and seed of a file's run, and the path of its model."""
     given = data.config.get("model_args") or ""
     arguments = ",".join(f"{key}={of}" for key, of in given.items()) if isinstance(given, dict) else str(given)
     revision = re.search(r"\brevision=([^,]+)", arguments)
     path = re.search(r"\b(?:pretrained|model|path)=([^,]+)", arguments)
     named = data.model_name or (path[1] if path else file.parent.name)
     step = revision[1] if revision else ""
-    # A folder such as step2_eval/ may be named for any reason, but model_args for what was loaded.
+    # model_args says what was loaded, but a folder such as step2_eval/ may have its name for another reason.
     text = f"{step} {arguments} {file.as_posix()}"
     return settings.run_of(text, Path(named).name, step) | {"path": named}
 
 
 def _paradigms(data: _Results, benchmark: str) -> dict[str, str]:
-    """Return the paradigms of a benchmark by task: {"blimp_adjunct_island": "adjunct_island"}.
+    """Return the paradigms of a benchmark by task, such as {"blimp_adjunct_island": "adjunct_island"}.
 
-    BLiMP's paradigms are known. For others they are all tasks whose names begin with the benchmark's, without groups.
+    BLiMP's paradigms are known. For other benchmarks, every task whose name begins with the benchmark's is a paradigm,
+    except groups of tasks.
     """
     names = {task: task.removeprefix(f"{benchmark}_").lstrip("_") for task in data.results}
     known = set(published_file("blimp_paradigms")["paradigm"]) if benchmark == BLIMP else set(names.values())
@@ -82,7 +84,7 @@ def _paradigms(data: _Results, benchmark: str) -> dict[str, str]:
 
 
 def _outcomes(file: Path, data: _Results, task: str, metric: str) -> Iterator[dict[str, Any]]:
-    """Yield the accuracy of a task, or of each of its pairs if there are samples beside the file.
+    """Yield the accuracy of a task, or of each of its pairs if samples are next to the file.
 
     Metrics are named "acc", or "acc,none" since version 0.4.
     """

@@ -1,4 +1,4 @@
-"""From rows of outcomes that others published to tables of accuracies, runs and pairs."""
+"""Turn rows of published outcomes into tables of accuracies, runs and pairs."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from pairscale.sizes import format_size
 from train.runs.labels import FULL_DOSE, FULL_TEXT
 
 BLIMP, OVERALL = "blimp", "overall"
-_RUN = ["model", "removed", "size", "seed"]  # columns of rows that tell runs apart
-# Of rows, besides model, accuracy and place (file and line), with the values that stand for what a source doesn't say.
-# A row without a paradigm is a phenomenon, and one with neither is a run. pair_id: "" where a row isn't a pair, missing
-# where pairs are only counted. tests: whether the paradigm tests what is removed. Cells are as in the file.
+_RUN = ["model", "removed", "size", "seed"]  # columns that distinguish runs
+# The columns of rows other than model, accuracy and place (file and line), with the values to use if a source doesn't
+# have them. Cells are as in the file. A row without a paradigm is about a phenomenon, and a row with neither is about
+# the whole run. `pair_id` is "" if a row isn't a pair, and missing if pairs are only counted. `tests` says whether the
+# paradigm tests what is removed.
 _USUAL: dict[str, Any] = dict.fromkeys(("removed", "run", "paradigm", "phenomenon", "pair_id"), "")
 _USUAL |= dict.fromkeys(("size", "seed", "n", "tests")) | {"method": "accuracy"}
 _NAMED = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0} | dict.fromkeys(("", "na", "nan", "none"), math.nan)
 
 
 class Published(NamedTuple):
-    """Others' numbers as the tables that `analysis.accuracies`, `runs` and `pairs` give, and notes on what they lack.
+    """Published numbers as the tables of `analysis.accuracies`, `runs` and `pairs`, with notes on what they lack.
 
-    Values that are not known are missing. The accuracies have the column `tests` (True for paradigms that test what is
-    removed) if the source says that. pairs, with pair_id and correct, is None without judgements of pairs.
+    Unknown values are missing. If the source says which paradigms test a removed construction, the accuracies have a
+    column `tests`. `pairs` has pair_id and correct, and is None if there are no judgements of single pairs.
     """
 
     accuracies: pd.DataFrame
@@ -41,9 +42,15 @@ class Published(NamedTuple):
 
 
 def published(study: str, rows: pd.DataFrame, settings: ResultsConfig) -> Published:
-    """Return the tables of others' outcomes, from rows with the columns model, accuracy, place and any of _USUAL.
+    """Return the tables of published outcomes.
 
-    Raises InputError for cells that can't be used, two rows of one thing, and a paradigm in two phenomena.
+    Args:
+        study: The name of the study.
+        rows: The outcomes, with the columns model, accuracy, place and any of _USUAL.
+        settings: What a user says about the numbers.
+
+    Raises:
+        InputError: If a cell can't be used, if two rows are about the same thing, or if a paradigm is in two phenomena.
     """
     rows = rows.assign(**{name: usual for name, usual in _USUAL.items() if name not in rows})
     rows, notes = _with_sizes(rows.replace({"removed": {settings.full: ""}}), settings)
@@ -65,7 +72,7 @@ def published(study: str, rows: pd.DataFrame, settings: ResultsConfig) -> Publis
 
 
 def tested_paradigms(accuracies: pd.DataFrame, runs: pd.DataFrame) -> dict[str, set[str]]:
-    """Return the paradigms that test each removed construction, as a source says in the column `tests`."""
+    """Return by construction the paradigms that test it, according to the column `tests` of a source."""
     if "tests" not in accuracies:
         return {}
     tested = accuracies[accuracies["tests"]].merge(runs[["run", "construction"]], on="run")
@@ -73,24 +80,25 @@ def tested_paradigms(accuracies: pd.DataFrame, runs: pd.DataFrame) -> dict[str, 
 
 
 def check_cells(cells: pd.Series, allowed: pd.Series, places: pd.Series, must: str) -> None:
-    """Raise InputError for the first cell that isn't allowed, with its place, its column and what it must be."""
+    """Raise InputError for the first cell that isn't allowed, with its place and column and what it must be."""
     if not allowed.all():
         row = int((~allowed).to_numpy().argmax())
-        raise InputError(f"{places.iloc[row]}: {cells.name} is {shown(cells.tolist()[row])}, must be {must}.")
+        raise InputError(f"{places.iloc[row]}: {cells.name} is {shown(cells.tolist()[row])}, but must be {must}.")
 
 
 def _with_sizes(rows: pd.DataFrame, settings: ResultsConfig) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of known size with it as a number, and a note on the others. Raises InputError if none is known.
+    """Return the rows whose size is known, with the size as a number, and a note on the other rows.
 
-    A folder of checkpoints often has a last one whose revision, `main`, doesn't say how far training was.
+    The last one in a folder of checkpoints often has the revision `main`, which doesn't say how far training was.
+    Raises InputError if no size is known.
     """
     if settings.size is not None:
         rows = rows.assign(size=settings.size)
     known = rows["size"].notna()
     reason = (
-        f"{rows['place'].iloc[int(known.argmin())]}: nothing says the size. Give columns.size=NAME, results.size=SIZE, "
-        "results.sizes={REVISION:SIZE}, results.pattern='(?P<size>...)', or for checkpoints such as step1000 and "
-        f"chck_10M results.unit={'|'.join(SEEN_UNITS)}."
+        f"{rows['place'].iloc[int(known.argmin())]}: the size isn't known. Give columns.size=NAME, results.size=SIZE, "
+        "results.sizes={REVISION:SIZE} or results.pattern='(?P<size>...)'. For checkpoints such as step1000 and "
+        f"chck_10M, give results.unit={'|'.join(SEEN_UNITS)}."
     )
     if not known.any():
         raise InputError(reason)
@@ -101,7 +109,7 @@ def _with_sizes(rows: pd.DataFrame, settings: ResultsConfig) -> tuple[pd.DataFra
 
 
 def _number_of(cell: Any) -> float:
-    """Return the number in a cell, where true and yes are 1, false and no 0; NaN if it is empty, inf if it is text."""
+    """Return the number in a cell: 1 for true and yes, 0 for false and no, NaN if it is empty, infinity for a text."""
     text = str(cell).strip().lower()
     try:
         return _NAMED[text] if text in _NAMED else float(text)
@@ -110,18 +118,22 @@ def _number_of(cell: Any) -> float:
 
 
 def _with_numbers(rows: pd.DataFrame, settings: ResultsConfig) -> pd.DataFrame:
-    """Return rows with seed, n, accuracy and tests as numbers. Raises InputError for cells that contain others."""
+    """Return rows with seed, n, accuracy and tests as numbers. Raises InputError for cells with other contents."""
     seed, n, accuracy, tests = (rows[name].map(_number_of) for name in ("seed", "n", "accuracy", "tests"))
     if settings.percent:
         if accuracy[n != 1].max() <= 1:
             raise InputError(
-                f"{rows['place'].iloc[0]}: no accuracy is above 1 per cent. Leave out results.percent=true."
+                f"{rows['place'].iloc[0]}: no accuracy is above 1%. If they are shares, leave out results.percent=true."
             )
         accuracy = accuracy.where(n == 1, accuracy / 100)
     for name, allowed, must in (
         ("seed", seed.isna() | (seed.between(0, 2**53) & (seed % 1 == 0)), "a whole number"),
         ("n", n.isna() | (n.between(1, 2**53) & (n % 1 == 0)), "a whole number from 1"),
-        ("accuracy", accuracy.between(0, 1), "from 0 to 1 (see results.percent and results.metric)"),
+        (
+            "accuracy",
+            accuracy.between(0, 1),
+            "from 0 to 1 (results.percent=true for per cent, results.metric=NAME for another metric)",
+        ),
         ("accuracy", accuracy.isin((0, 0.5, 1)) | (n != 1), "1 or 0, true or false, or .5 for a tie of a pair"),
         ("tests", tests.isna() | tests.isin((0, 1)), "true or false"),
     ):
@@ -131,9 +143,10 @@ def _with_numbers(rows: pd.DataFrame, settings: ResultsConfig) -> pd.DataFrame:
 
 
 def _with_phenomena(rows: pd.DataFrame, settings: ResultsConfig) -> pd.DataFrame:
-    """Return rows with phenomena: as given, or that of BLiMP's paradigm, or the paradigm; "" for the run overall.
+    """Return rows with phenomena: the given ones, else BLiMP's phenomenon of a paradigm, else the paradigm itself.
 
-    Raises InputError for names that can't be used, for rows of two kinds, and for two rows of one thing.
+    The phenomenon of overall accuracies is "". Raises InputError for names that can't be used, if a run has rows of two
+    kinds, and if two rows are about the same thing.
     """
     known = published_file("blimp_paradigms").set_index("paradigm")["phenomenon"]
     paradigm, given = rows["paradigm"], rows["phenomenon"]
@@ -145,29 +158,29 @@ def _with_phenomena(rows: pd.DataFrame, settings: ResultsConfig) -> pd.DataFrame
     for name, allowed, must in (
         ("model", rows["model"] != "", "the name of a model"),
         ("paradigm", (paradigm != "") | ~needs_paradigm, "the name of a paradigm, as in other rows of the run"),
-        ("phenomenon", rows["phenomenon"].str.lower() != OVERALL, "another: this is the mean over all phenomena"),
-        ("phenomenon", (rows["phenomenon"] == first) | (paradigm == ""), "as before with the same paradigm"),
+        ("phenomenon", rows["phenomenon"].str.lower() != OVERALL, "the name of a phenomenon, in rows of paradigms"),
+        ("phenomenon", (rows["phenomenon"] == first) | (paradigm == ""), "the same in all rows of a paradigm"),
     ):
         check_cells(rows[name], allowed, rows["place"], must)
     keys = [*_RUN, "paradigm", "phenomenon", "pair_id"]
     if (twice := rows.duplicated(keys) & rows["pair_id"].notna()).any():
         row = rows[twice].iloc[0]
         raise InputError(
-            f"{row['place']}: a second row of {', '.join(f'{key} {row[key]}' for key in keys if row[key] != '')}. "
-            "Columns of a table, or groups of results.pattern, tell models, sizes and seeds apart."
+            f"{row['place']}: a second row for {', '.join(f'{key} {row[key]}' for key in keys if row[key] != '')}. "
+            "Give columns, or groups of results.pattern, that distinguish models, sizes and seeds."
         )
     return rows
 
 
 def _with_runs(rows: pd.DataFrame, study: str, settings: ResultsConfig) -> pd.DataFrame:
-    """Return the rows by run, with RUN_COLUMNS and those of FURTHER_COLUMNS that are known."""
+    """Return the rows by run, with RUN_COLUMNS and the known columns of FURTHER_COLUMNS."""
     rows = rows.sort_values(_RUN, kind="stable", ignore_index=True)
     is_removed, unit = rows["removed"] != "", settings.unit.replace("_", " ")
     texts = (rows["removed"] + " removed").where(is_removed, FULL_TEXT)
     curve = rows["model"] + ", " + texts if is_removed.any() else rows["model"]
     is_text = unit in ("words", "characters")
     sizes = rows["size"].map(format_size if is_text else rounded).replace("0M", "0")
-    if sizes.nunique() < rows["size"].nunique():  # checkpoints that lie close
+    if sizes.nunique() < rows["size"].nunique():  # checkpoints that are close to each other
         sizes = rows["size"].astype(str)
     sizes += "" if is_text else f" {unit}"
     made = curve + "-" + sizes.str.replace(" ", "-") + "-s" + rows["seed"].astype(str)

@@ -1,4 +1,4 @@
-"""The numbers of others that a configuration names: `source`, `path`, `columns` and `results`."""
+"""Read the numbers from elsewhere that a configuration names by `source`, `path`, `columns` and `results`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from analysis.study.long_table import ACCURACY_COLUMNS
 from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
 from pairscale.errors import ConfigError, InputError, check_choice, first_few
 
-FILES = "files"  # the source that is not here: run folders
+FILES = "files"  # the source that isn't read here: run folders
 OWN = "accuracies.csv"  # the table of accuracies in a folder of a study's tables
 _ENDINGS = {"table": table.ENDINGS, "lm_eval": lm_eval.ENDINGS, "babylm": babylm.ENDINGS}
 _TEXTS = dict.fromkeys(("study", "run", "curve", "size", "sample", "baseline", "dose", "construction"), str)
@@ -32,16 +32,23 @@ _UNUSED = {  # keys of `results` that a source doesn't read
 def read_source(
     source: str, path: Any, columns: OutcomeColumns, results: ResultsConfig, study: str | None = None
 ) -> Published:
-    """Read others' numbers: by the source "table", "lm_eval" or "babylm", from a file, a folder, or a list of them.
+    """Read numbers from elsewhere.
 
-    `columns` and `results` are what a user says about them. `study` names the study; None: by the file or folder.
-    Raises ConfigError for another source, without a path and for values that the source doesn't use, and InputError for
-    files and cells that can't be used.
+    Args:
+        source: The format: "table", "lm_eval" or "babylm".
+        path: A file, a folder, or a list of these.
+        columns: Which columns of a table have which contents.
+        results: What else a user says about the numbers.
+        study: The name of the study (default: the name of the file or folder).
+
+    Raises:
+        ConfigError: If the source is unknown, if there is no path, or if the source doesn't use a value.
+        InputError: If a file or a cell can't be used.
     """
     check_choice("source", source, tuple(_ENDINGS))
     unused = [f"results.{name}" for name in _UNUSED[source] if getattr(results, name) != getattr(ResultsConfig(), name)]
     if unused or (source != "table" and columns != OutcomeColumns()):
-        raise ConfigError(f"source={source} doesn't use {unused[0] if unused else 'columns'}, so leave it out.")
+        raise ConfigError(f"source={source} doesn't use {unused[0] if unused else 'columns'}. Leave it out.")
     results = replace(results, benchmark=results.benchmark or ("minimal_pairs" if source == "table" else BLIMP))
     files = _files(path, source)
     found = _own_table(files[0]) if source == "table" and len(files) == 1 else None
@@ -54,40 +61,43 @@ def read_source(
     runs = found.runs
     if runs[["sample", "overlap"]].isna().all(axis=None) and runs.duplicated(["curve", "size"]).any():
         notes.append(
-            "Nothing says whether runs of one size were trained on the same text. If they were, intervals are for new "
-            "initialisations only."
+            "The source doesn't say whether runs of one size were trained on the same text. If they were, intervals "
+            "are for new initialisations only."
         )
     return found._replace(notes=[*notes, *found.notes])
 
 
 def _files(path: Any, source: str) -> list[Path]:
-    """Return the files of `path`: a file, a folder (all of its files with one of its endings, by path) or several.
+    """Return the files of `path`, which is a file, a folder (all files with an ending of the source) or a list.
 
-    From a folder with OWN in it, a table reads just that file. Raises ConfigError without a path, and InputError where
-    there is no such file.
+    From a folder that contains OWN, a table reads only that file. Raises ConfigError if there is no path, and
+    InputError if there is no such file.
     """
     endings, paths = _ENDINGS[source], path if isinstance(path, list) else [path]
     if path is None or not paths:
-        raise ConfigError(f"source={source}: give path=FILE, a folder, or a list of them ({', '.join(endings)}).")
+        raise ConfigError(
+            f"source={source}: which files? Give path=FILE, a folder, or a list of these ({', '.join(endings)})."
+        )
     files: list[Path] = []
     for place in (Path(str(one)).expanduser() for one in paths):
         there = [file for file in sorted(place.rglob("[!.]*")) if file.name.lower().endswith(endings)]
         chosen = [place] if place.is_file() else there
         if not chosen:
-            raise InputError(f"path={place}: no such file, or no file in this folder ends in {' or '.join(endings)}.")
+            reason = f"no file in this folder ends in {' or '.join(endings)}" if place.is_dir() else "file not found"
+            raise InputError(f"path={place}: {reason}.")
         files += [place / OWN] if source == "table" and place / OWN in chosen else chosen
     return files
 
 
 def _own_table(file: Path) -> Published | None:
-    """Return the tables of a file that `python -m analysis.table` wrote (what=accuracies); None for other files.
+    """Return the tables of a file that `python -m analysis.table` wrote (what=accuracies), or None for other files.
 
-    What runs.csv beside it (what=runs) knows about its runs is taken from there.
+    If runs.csv (what=runs) is next to it, the details of runs come from there.
     """
     try:
         table = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file, dtype=_TEXTS)
     except (ValueError, OSError):
-        return None  # the reader of any table says what is wrong with it
+        return None  # table_rows then says what is wrong with it
     if not set(ACCURACY_COLUMNS) <= set(table.columns):
         return None
     table = table[list(ACCURACY_COLUMNS)].fillna({"baseline": ""})
@@ -98,8 +108,8 @@ def _own_table(file: Path) -> Published | None:
         f"{file}: row " + pd.Series(range(1, len(table) + 1)).astype(str),
         "from 0 to 1",
     )
-    beside = file.with_name("runs.csv")
-    known = pd.read_csv(beside, dtype=_TEXTS) if beside.is_file() else pd.DataFrame()
+    runs_file = file.with_name("runs.csv")
+    known = pd.read_csv(runs_file, dtype=_TEXTS) if runs_file.is_file() else pd.DataFrame()
     known = known.reindex(columns=["study", "run", *FURTHER_COLUMNS]).astype({"study": str, "run": str})
     runs = table[list(RUN_COLUMNS)].drop_duplicates(ignore_index=True).merge(known, on=["study", "run"], how="left")
     return Published(table, runs.fillna({"construction": ""}), None, [])

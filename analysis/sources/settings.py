@@ -1,4 +1,4 @@
-"""What a user says about others' numbers, `columns` and `results`, and the sizes and runs that this gives."""
+"""What a user says about numbers from elsewhere (`columns` and `results`), and the sizes and runs that follow."""
 
 import math
 import re
@@ -10,48 +10,48 @@ from pairscale.command.schemas import AboveZero, Number, Size, Texts
 from pairscale.errors import ConfigError, InputError, check_name
 from pairscale.sizes import parse_size
 
-SEEN_UNITS = ("tokens", "words_seen", "steps")  # of a training so far: sizes are checkpoints of one training
+SEEN_UNITS = ("tokens", "words_seen", "steps")  # units of sizes that are checkpoints of a single training
 
-# Steps of revisions (EleutherAI's, and many others), and words seen of a BabyLM challenge's revisions. A size is all of
-# 1.5M, 1B and 1,000: what isn't a size is an error then, and isn't cut short to a number that it begins with.
+# Revisions name steps (EleutherAI's and many others) or words seen (the BabyLM challenges). The pattern matches all of
+# 1.5M, 1B or 1,000, so that something else is an error and isn't cut to the number it begins with.
 _CHECKPOINT = r"(?:^|[^a-z])(?:step[-_]?|chck_)(?P<size>\d++(?:[.,]\d++)*+[^\W_]*+)"
 
 
 @dataclass(kw_only=True)
 class OutcomeColumns:
-    """The columns of a table by their contents; null: a usual name (table.py); "": none."""
+    """The columns of a table by their contents. null looks for a usual name (table.py), and "" means no column."""
 
-    model: Texts = None  # a column, or a list of columns whose texts are joined; none: the file's name
-    size: str | None = None  # of the training text, or how far training was; none: results.size
-    seed: str | None = None  # whole numbers; none: one run per size
-    run: str | None = None  # the run's name; none: made of model, size and seed
-    paradigm: Texts = None  # a column, or a list of columns whose texts are joined; none: only phenomena are known
-    phenomenon: str | None = None  # none: the paradigm; with results.benchmark=blimp, that of BLiMP's paradigm
+    model: Texts = None  # a column, or a list of columns to join; without one: the file's name
+    size: str | None = None  # amount of training text, or progress of training; without one: results.size
+    seed: str | None = None  # whole numbers; without one: one run per size
+    run: str | None = None  # name of the run; without one: made from model, size and seed
+    paradigm: Texts = None  # a column, or a list of columns to join; without one: only phenomena are known
+    phenomenon: str | None = None  # without one: BLiMP's phenomenon (results.benchmark=blimp), or the paradigm
     accuracy: str | None = None  # 0 to 1, or per cent with results.percent=true
-    n: str | None = None  # the number of pairs of an accuracy
+    n: str | None = None  # number of pairs of an accuracy
     correct: str | None = None  # instead of accuracy: one row per pair with 1, 0, true or false, or .5 for a tie
-    pair_id: str | None = None  # of rows of pairs; none: pairs are counted only
-    removed: str | None = None  # the construction that the training text lacks; empty: none, the full text
-    tests: str | None = None  # true where the paradigm tests that construction
+    pair_id: str | None = None  # identifies a pair; without one: pairs are only counted
+    removed: str | None = None  # construction that the training text lacks; an empty cell is the full text
+    tests: str | None = None  # true if the paradigm tests that construction
 
 
 @dataclass(kw_only=True)
 class ResultsConfig:
-    """What others' numbers are about, where their files don't say it."""
+    """What numbers from elsewhere are about, if their files don't say it."""
 
-    benchmark: str | None = None  # its name; null: minimal_pairs for a table, else blimp
-    # What sizes count: a training text, of which each is a training of its own, or one training so far.
+    benchmark: str | None = None  # name of the benchmark; null: minimal_pairs for a table, else blimp
+    # What sizes count: the text of separate trainings (words to sentences), or the progress of a single one.
     unit: Literal["words", "characters", "sentences", "tokens", "words_seen", "steps"] = "words"
-    size: Size | None = None  # of all runs
-    # Sizes by the names that the source has for them: {small:1M,all:100M}.
+    size: Size | None = None  # size of all runs
+    # Sizes by their names in the source: {small:1M,all:100M}.
     sizes: dict[str | int | float, str | int | float] = field(default_factory=dict)
-    scale: AboveZero = 1.0  # how many units a size of the source counts: 2097152 tokens per step
+    scale: AboveZero = 1.0  # multiplies the source's sizes, such as by 2097152 tokens per step
     pattern: str | None = None  # regular expression with the groups size, model, seed; null: step1000, chck_10M
-    n: Number | None = None  # the number of pairs of each accuracy, where the source doesn't say it
+    n: Number | None = None  # number of pairs of each accuracy, if the source doesn't say it
     percent: bool = False  # accuracies are per cent
     full: str = ""  # text in columns.removed that means the full text
-    metric: str = "acc"  # lm_eval
-    pairs: str | None = None  # babylm: a folder of the pairs that predictions are about (JSON lines)
+    metric: str = "acc"  # lm_eval: name of the accuracy
+    pairs: str | None = None  # babylm: folder with the pairs of the predictions (JSON lines)
 
     def __post_init__(self) -> None:
         if self.benchmark is not None:
@@ -63,25 +63,25 @@ class ResultsConfig:
             raise ConfigError(f"results.pattern={self.pattern}: {error}.") from None
 
     def size_of(self, cell: Any, where: str) -> int:
-        """Return the size in a cell, or that `sizes` gives its text, times `scale`; 0 is allowed.
+        """Return the size in a cell, or the size that `sizes` has for its text, times `scale`. It may be 0.
 
-        Raises InputError, naming `where`, for text that isn't a size and for a part of a word.
+        Raises InputError, naming `where`, if it isn't a size, or if it is above 0 but less than 1.
         """
-        text = str(cell).strip().removesuffix(".0")  # of a whole number in Parquet
+        text = str(cell).strip().removesuffix(".0")  # as Parquet has for whole numbers
         size, number = str(self.sizes.get(text, text)), math.nan
         with suppress(ConfigError, ValueError):
             number = self.scale * float(parse_size(size) if re.search("[kM/]", size) else size)
         if number == 0 or 1 <= number < 1e18:
             return round(number)
         raise InputError(
-            f"{where}: size is {text[:60]!r}, must be 0, or from 1 to 1e18, such as 125k, 1/8M or 300000. "
-            "results.sizes={NAME:SIZE,...} gives the sizes of names, and results.scale=1000000 counts millions."
+            f"{where}: size is {text[:60]!r}, but must be 0 or from 1 to 1e18, such as 125k, 1/8M or 300000. If sizes "
+            "have names, give results.sizes={NAME:SIZE,...}; if they count millions, give results.scale=1000000."
         )
 
     def run_of(self, text: str, model: str, revision: str) -> dict[str, str | None]:
-        """Return model, size and seed of a run as `pattern` finds them in a text on it; None for what nothing says.
+        """Return the model, size and seed of a run that `pattern` finds in a text about it, None if it finds none.
 
-        `model` is the model that no pattern names, `revision` a size if `sizes` names it.
+        `model` is used if the pattern has no model, and `revision` is the size if `sizes` contains it.
         """
         pattern = self.pattern or (_CHECKPOINT if self.unit in SEEN_UNITS else "")
         found = re.search(pattern, text)

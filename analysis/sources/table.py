@@ -1,4 +1,4 @@
-"""Anyone's accuracies as CSV, TSV, JSON lines or Parquet: a row per run and paradigm, phenomenon or pair."""
+"""Read tables of accuracies (CSV, TSV, JSON lines, Parquet) with a row per run and paradigm, phenomenon or pair."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from corpora.sources.lines import lines
 from eval.benchmarks.files import file_rows, format_of
 from pairscale.errors import InputError
 
-# The names that columns go by; the others are found under our own.
+# Usual names of columns. Other columns are found by our own names.
 USUAL = {
     "model": ("model", "arch", "architecture", "model_name", "group"),
     "size": ("size", "sample_words", "train_size"),
@@ -27,16 +27,16 @@ ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.g
 
 
 def table_rows(files: Sequence[Path], columns: OutcomeColumns) -> pd.DataFrame:
-    """Return the rows of tables (published.py), their cells as text.
+    """Return the rows of outcomes (published.py) from tables, with cells as text.
 
-    Raises InputError, with file and line, for columns that are missing and rows that can't be read.
+    Raises InputError with file and line if a column is missing or a row can't be read.
     """
     return pd.concat([_read(file, columns) for file in files], ignore_index=True)
 
 
 def _read(file: Path, columns: OutcomeColumns) -> pd.DataFrame:
     delimiter = None
-    if format_of(file, "path")[1] == ".csv":  # what Excel's first line sep=; says, or is most often in the header
+    if format_of(file, "path")[1] == ".csv":  # the delimiter in Excel's first line sep=;, or the most frequent one
         delimiter = max(",;\t|", key=next((line for _, line in lines(file) if line.strip()), "").count)
     found = list(file_rows(file, delimiter))
     cells = pd.DataFrame([row.cells for row in found], dtype=object).rename(columns=str)
@@ -49,26 +49,31 @@ def _read(file: Path, columns: OutcomeColumns) -> pd.DataFrame:
 
 
 def _names(there: list[str], columns: OutcomeColumns, file: Path) -> dict[str, list[str]]:
-    """Return which columns have which contents. Raises InputError for one that is named, or needed, and missing."""
+    """Return which columns have which contents. Raises InputError if a named or necessary column is missing."""
     names: dict[str, list[str]] = {}
     known = f"The columns are {', '.join(there)}."
     for name, given in vars(columns).items():
         usual = [column for column in USUAL.get(name, (name,)) if column in there]
         if given is None and len(usual) > 1:
-            raise InputError(f"{file}: {' and '.join(usual)} may both contain the {name}. Say columns.{name}=NAME.")
+            raise InputError(
+                f"{file}: both {' and '.join(usual)} may contain the {name}. Choose one with columns.{name}=NAME."
+            )
         chosen = usual if given is None else given if isinstance(given, list) else [given]
         if missing := [column for column in chosen if column and column not in there]:
-            raise InputError(f"{file}: no column '{missing[0]}' (columns.{name}). {known}")
+            raise InputError(f"{file}: there is no column '{missing[0]}' (columns.{name}). {known}")
         names[name] = list(filter(None, chosen))
     others = set(there) - {column for chosen in names.values() for column in chosen}
     for name in (name for name, chosen in names.items() if not chosen and getattr(columns, name) is None):
         if close := get_close_matches(name, others, 1, 0.8):
             raise InputError(
-                f"{file}: is column '{close[0]}' the {name}? Say columns.{name}={close[0]} or columns.{name}=''."
+                f"{file}: is column '{close[0]}' the {name}? Give columns.{name}={close[0]} (or columns.{name}='' if "
+                "not)."
             )
     names["accuracy" if columns.correct else "correct"] *= not (names["accuracy"] and names["correct"])
     if not names["accuracy"] and not names["correct"]:
-        raise InputError(f"{file}: no accuracy. Give columns.accuracy=NAME or columns.correct=NAME. {known}")
+        raise InputError(
+            f"{file}: there is no column of accuracies. Give columns.accuracy=NAME or columns.correct=NAME. {known}"
+        )
     return {name: chosen for name, chosen in names.items() if chosen}
 
 

@@ -1,10 +1,10 @@
-"""The long table of a study, from its run folders and score files. No other module of the analysis reads these.
+"""Make the long table of a study from its run folders and score files. Only this module of the analysis reads scores.
 
     from analysis import accuracies
     accuracies("mine").groupby(["curve", "sample_words"])["accuracy"].mean()
 
-docs/guides/table.md explains every column. The functions raise ConfigError without the name of a study, and RunError
-for a study that doesn't exist or has no finished run.
+docs/guides/table.md explains every column. The functions raise ConfigError if no study is named, and RunError if a
+study doesn't exist or has no finished run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pairscale.sizes import written
 from train.runs.labels import flatten
 from train.sweeps import requested_runs
 
-STANDS_FOR = {"pll": "lp"}  # the method of masked models -> the one that it stands for (Salazar et al. 2020)
+STANDS_FOR = {"pll": "lp"}  # the method of masked models -> the one it replaces (Salazar et al. 2020)
 FILE_COLUMNS = ("benchmark", "phenomenon", "paradigm", "method")
 COUNT_COLUMNS = ["pairs", "correct", "ties", "pairs_with_unk"]
 SCORE_COLUMNS = [
@@ -44,11 +44,11 @@ PAIR_COLUMNS = (
     *SCORE_COLUMNS[4:], "faulty",
 )  # fmt: skip
 
-_OWN_PAIRS = "+run-k"  # in the names of benchmarks whose pairs are generated from the words of each run's sample
-_TAKEN = {*PAIR_COLUMNS, "field", "file"}  # names that a user's own column can't have in the table of pairs
+_OWN_PAIRS = "+run-k"  # marks benchmarks whose pairs are generated from the words of each run's sample
+_TAKEN = {*PAIR_COLUMNS, "field", "file"}  # names that a user's own columns can't have in the table of pairs
 _KEY = ["paradigm", "pair_id"]
 _KEY_SCHEMA = pa.schema([ITEMS.field(name) for name in _KEY])
-_ABOUT = ["policy", "parameters", "benchmark", "model", "moment", "words_seen"]  # keys of the metadata of a file
+_ABOUT = ["policy", "parameters", "benchmark", "model", "moment", "words_seen"]  # metadata keys of a score file
 _AGAIN = "Remove the file and score the run again."
 
 
@@ -56,11 +56,13 @@ def runs(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFrame:
     """Return one row per finished run, with RUN_COLUMNS and FURTHER_COLUMNS.
 
     Args:
-        studies: names of studies, which are folders in `folder` (`paths.runs`); "a+b" names two. To read them once for
-            several tables, give what `read_studies` returned.
+        studies: Names of studies, where "a+b" names two. To read the folders only once for several tables, pass the
+            result of `read_studies`.
+        folder: The folder of all studies (`paths.runs`).
 
     Returns:
-        `sample_words` counts what `unit` names, `valid_ppl` is per reference word, and `wall_s` counts seconds.
+        A table in which `sample_words` counts what `unit` names, `valid_ppl` is the perplexity per reference word, and
+        `wall_s` is the training time in seconds.
     """
     return read_studies(studies, folder).runs
 
@@ -75,22 +77,23 @@ def accuracies(
     snapshots: bool = False,
     folder: str | Path = "runs",
 ) -> pd.DataFrame:
-    """Return one row per run, benchmark, method and paradigm, with ACCURACY_COLUMNS; `accuracy` is from 0 to 1.
+    """Return one row per run, benchmark, method and paradigm, with ACCURACY_COLUMNS. `accuracy` is a share, 0 to 1.
 
     Args:
-        studies, folder: as for `runs`.
-        benchmark: only this one, such as "blimp". Default: all.
-        method: only this one, such as "lp". Masked models have no log-probability of a sentence, so their "pll" is
-            taken instead, and the column `method` says so. Default: all.
-        ties: what a pair with two equal scores counts as: "wrong" (0), "half" (.5) or "right" (1).
-        faulty_pairs: "count" pairs that are known to be faulty, as published, or "leave_out" these.
-        unknown_words: "count" all pairs, or "leave_out" those that contain an unknown word in any of the runs.
-        snapshots: return `trajectories` instead.
+        studies, folder: As for `runs`.
+        benchmark: The benchmark to read, such as "blimp" (default: all).
+        method: The judgment method to read, such as "lp" (default: all). Masked models can't give the log-probability
+            of a sentence, so "lp" reads their "pll", and the column `method` says so.
+        ties: What a pair with two equal scores counts as: "wrong" (0), "half" (.5) or "right" (1).
+        faulty_pairs: Whether to "count" pairs with known faults, as published, or to "leave_out" these.
+        unknown_words: Whether to "count" all pairs, or to "leave_out" those with a word that any run doesn't know.
+        snapshots: Whether to return `trajectories` instead.
 
     Raises:
-        ConfigError: for another value of `ties`, `faulty_pairs` or `unknown_words`.
-        RunError: without such scores, for damaged files, and for scores that can't be compared: of other weights than
-            the run's, other versions of a benchmark, or other settings with one tokenizer.
+        ConfigError: If `ties`, `faulty_pairs` or `unknown_words` has another value.
+        RunError: If there are no such scores, if a file is damaged, or if scores can't be compared. This is so for
+            scores of other weights than the run's, of different versions of a benchmark, and for models with the same
+            tokenizer that were scored with different settings.
     """
     files = _score_files(read_studies(studies, folder), benchmark, method, snapshots)
     table = _count_correct(files, ties, faulty_pairs, unknown_words)
@@ -98,11 +101,11 @@ def accuracies(
 
 
 def trajectories(*studies: str | Studies, **options: Any) -> pd.DataFrame:
-    """Return the accuracies of snapshots of models during their training, and the `moment` of each.
+    """Return the accuracies of models at several moments of their training (column `moment`).
 
-    The arguments and errors are those of `accuracies`. `sample_words` counts the words that the model had seen, with
-    repeats, and `run` is RUN@MOMENT. These are points of single trainings, so they never belong in a fit with other
-    curves. There are no rows if no snapshot was scored.
+    The arguments and errors are those of `accuracies`. `sample_words` counts the words that the model had seen,
+    repeats included, and `run` is RUN@MOMENT. The points of one training depend on each other, so don't fit them
+    together with other curves. The table is empty if no snapshot was scored.
     """
     return accuracies(*studies, snapshots=True, **options)
 
@@ -114,12 +117,15 @@ def pairs(
     runs: Collection[str] | None = None,
     folder: str | Path = "runs",
 ) -> pd.DataFrame:
-    """Return one row per run, benchmark, method and minimal pair, with PAIR_COLUMNS and your own columns.
+    """Return one row per run, benchmark, method and minimal pair, with PAIR_COLUMNS and the columns of your own pairs.
 
-    A method with several templates or trials has a row for each of them. The arguments and errors are those of
-    `accuracies`; `runs` are the names of the runs to read (default: all). `good_score` and `bad_score` are the method's
-    scores of the sentences, such as log-probabilities in nats. A column of yours with a name that is taken is called
-    item_NAME.
+    A method with several templates or trials has a row for each of them. `good_score` and `bad_score` are the method's
+    scores of the two sentences, such as log-probabilities in nats. A column of yours whose name is already taken
+    becomes item_NAME.
+
+    Args:
+        studies, benchmark, method, folder: As for `accuracies`, which raises the same errors.
+        runs: The names of the runs to read (default: all).
     """
     files = _score_files(read_studies(studies, folder), benchmark, method)
     files = files if runs is None else files[files["run"].isin(list(runs))]
@@ -128,16 +134,16 @@ def pairs(
         for file, parts in _read_judgements(items, of_items):
             scores = pd.concat([items.join(part.to_pandas().rename(columns=names)) for part in parts])
             tables[file] = scores.assign(correct=scores["good_score"] > scores["bad_score"])
-    table = _joined(files[[*RUN_COLUMNS, "benchmark", "method"]], tables)
+    table = _join_tables(files[[*RUN_COLUMNS, "benchmark", "method"]], tables)
     own = [name for name in table if name not in {*PAIR_COLUMNS, "file"} and table[name].notna().any()]
     return table.reindex(columns=[*PAIR_COLUMNS, *own]).reset_index(drop=True)
 
 
 def problems(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFrame:
-    """Return one row per run that the other tables leave out or have less of: study, run, status and reason.
+    """Return one row (study, run, status, reason) per run that the other tables lack, or lack some scores of.
 
-    `status` is "missing" (a sweep requested the run), "unfinished", "failed", "damaged", "shared" (an earlier run is
-    the same model) or "unscored" (without scores of a benchmark and method that other runs have).
+    `status` is "missing" (a sweep requested the run, but it has no folder), "unfinished", "failed", "damaged", "shared"
+    (an earlier run is the same model) or "unscored" (it lacks scores that other runs have).
     """
     found = read_studies(studies, folder)
     known = {*found.runs["run"], *found.problems["run"]}
@@ -148,7 +154,7 @@ def problems(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFra
         if run not in known
     ]
     files = found.files[~found.files["is_snapshot"]]
-    masked = files[files["method"].isin(STANDS_FOR)]  # their models have no other method, and others don't have this
+    masked = files[files["method"].isin(STANDS_FOR)]  # masked models have this method only, and other models never do
     for (benchmark, method), of in files.groupby(["benchmark", files["method"].replace(STANDS_FOR)], sort=False):
         scored = {*of["row"], *masked.loc[masked["benchmark"] == benchmark, "row"]}
         unscored = rows_of(found.runs.drop(index=list(scored)))
@@ -159,27 +165,30 @@ def problems(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFra
 def notes(
     *studies: str | Studies, benchmark: str | None = None, method: str | None = None, folder: str | Path = "runs"
 ) -> list[str]:
-    """Return sentences that a reader of the accuracies should know; the arguments are those of `accuracies`.
+    """Return sentences that a reader of the accuracies should know. The arguments are those of `accuracies`.
 
-    They are about methods and settings that differ, missing seeds, faulty pairs and checkpoints of a training.
+    They report different methods and settings, missing seeds, faulty pairs and checkpoints from a single training.
     """
     found = read_studies(studies, folder)
     files, sentences = _score_files(found, benchmark, method), [*found.notes, *_uneven_seeds(found.runs)]
-    if method is not None and (listed := _differing(files["method"], files["curve"])):
+    if method is not None and (listed := _list_differences(files["method"], files["curve"])):
         sentences.append(
-            f"Curves were judged by different methods: {listed}. Masked models have no log-probability of a sentence "
-            "(lp), only the sum of those of each token given all others (pll). Compare their levels with care."
+            f"Curves were judged by different methods: {listed}. A masked model can't give the log-probability of a "
+            "sentence (lp). Its pll adds up the log-probability of each token given all others, so compare the levels "
+            "of accuracy with care."
         )
     for _, compared in files.groupby(["benchmark", "method"]):
         for name, values in _settings_of(compared).items():
-            if listed := _differing(values, files["curve"]):
-                sentences.append(f"Curves differ in scoring ({name}): {listed}. Compare their levels with care.")
+            if listed := _list_differences(values, files["curve"]):
+                sentences.append(
+                    f"Curves were scored with different settings ({name}): {listed}. Compare their levels with care."
+                )
     for file in rows_of(files.drop_duplicates("benchmark")):
         note = known_items.faulty_note(file.benchmark.partition("+")[0], _pairs_of(file))
         if _OWN_PAIRS in file.benchmark:
             paths = files.loc[files["benchmark"] == file.benchmark, "path"]
             lacking = ChainMap(*(read_unavailable(path.parent) for path in paths))
-            note = "each run was scored on pairs of its own words, so runs are compared by the paradigms that all have"
+            note = "each run was scored on pairs of its own words, so only paradigms that all runs have are compared"
             note += "".join(f", without {name} ({why})" for name, why in sorted(lacking.items()))
         if note:
             sentences.append(f"{benchmark_name(file.benchmark)}: {note}.")
@@ -187,26 +196,26 @@ def notes(
 
 
 def _uneven_seeds(runs: pd.DataFrame) -> list[str]:
-    """Say at which sizes a curve lacks some of its seeds, unless every size has one run."""
+    """List the sizes at which a curve lacks some of its seeds, unless every size has one run."""
     sentences = []
     for curve, of in runs[runs["baseline"].eq("") & runs["seed"].notna()].groupby("curve"):
         there = set(zip(of["size"], of["seed"], strict=True))
         wanted = product(of["size"].unique(), sorted(of["seed"].unique()))
         missing = [f"seed {seed} at {size}" for size, seed in wanted if (size, seed) not in there]
         if missing and of["size"].duplicated().any():
-            sentences.append(f"{curve} has no finished run with {first_few(missing)}.")
+            sentences.append(f"{curve} lacks finished runs: {first_few(missing)}.")
     return sentences
 
 
 def _score_files(found: Studies, benchmark: str | None, method: str | None, snapshots: bool = False) -> pd.DataFrame:
     """Return one row per score file of the finished models, or of their snapshots, in the order of the runs.
 
-    `benchmark` is the name of a benchmark or of a folder of scores, and None stands for all. Where a run lacks `method`
-    and has the one that stands for it in masked models, that one is taken. Raises RunError as `accuracies` does.
+    `benchmark` is the name of a benchmark or of a folder of scores, and None reads all. If a masked model lacks
+    `method`, the method that replaces it is read. Raises RunError as `accuracies` does.
 
     Returns:
-        The columns of `found.runs` and `found.files`, digest (of the benchmark), settings (of the scores, as text by
-        name), and moment (of a snapshot, whose run and sample_words are those of `trajectories`).
+        The columns of `found.runs` and `found.files`, the benchmark's digest, the scoring settings (a dictionary of
+        texts), and the moment of a snapshot, whose run and sample_words are those of `trajectories`.
     """
     files = found.files
     if benchmark is not None:
@@ -217,7 +226,7 @@ def _score_files(found: Studies, benchmark: str | None, method: str | None, snap
     if files.empty:
         known = "; ".join(sorted(set(found.files["benchmark"] + " by " + found.files["method"]))) or "none"
         raise RunError(
-            f"{found}: no run has {method or 'any'} scores of {benchmark or 'minimal pairs'}. There are: {known}. "
+            f"{found}: no run has {method or 'any'} scores of {benchmark or 'minimal pairs'}. Scores found: {known}. "
             "Score the runs with python -m eval."
         )
     of_runs = found.runs.assign(weights=found.details["digest"])
@@ -230,23 +239,25 @@ def _score_files(found: Studies, benchmark: str | None, method: str | None, snap
         names, words = files["run"] + "@" + about["moment"].astype("str"), about["words_seen"].astype("Int64")
         files = files.assign(run=names, sample_words=words, unit="words seen", moment=about["moment"])
         for path in files.loc[words.isna(), "path"]:
-            raise RunError(f"{path}: doesn't say how many words the model had seen. {_AGAIN}")
+            raise RunError(f"{path}: the file doesn't say how many words the model had seen. {_AGAIN}")
     else:
         files["scored"] = about["model"].str.get("digest")
         for one in rows_of(files[files["weights"].notna() & files["weights"].ne(files["scored"])]):
-            problem = f"these are scores of another model ({one.scored[:8]}, not {one.weights[:8]})"
+            problem = f"these are scores of another model (digest {one.scored[:8]}, not {one.weights[:8]})"
             raise RunError(f"{one.path}: {problem}. {_AGAIN}")
     check_alike(found, files)
     return files
 
 
 def check_alike(found: object, files: pd.DataFrame) -> None:
-    """Raise RunError for different versions of a benchmark, and for different settings with one tokenizer.
+    """Raise RunError if runs were scored on different versions of a benchmark, or with different settings.
+
+    Settings may differ between models with different tokenizers.
 
     Args:
-        found: the studies, as readers know them.
-        files: one row per score file: study, run, curve, tokenizer, benchmark, method, digest (of the benchmark) and
-            settings (a dictionary of texts).
+        found: The studies, as the message names them.
+        files: One row per score file, with the columns study, run, curve, tokenizer, benchmark, method, digest (of the
+            benchmark) and settings (a dictionary of texts).
     """
     names, tokenizers = files["study"] + "/" + files["run"], files["tokenizer"].fillna(files["curve"])
     digests = files["digest"].str[:8].mask(files["benchmark"].str.contains(_OWN_PAIRS, regex=False))
@@ -254,26 +265,27 @@ def check_alike(found: object, files: pd.DataFrame) -> None:
     for what, values in compared.items():
         same = [files["benchmark"], *([] if what == "versions" else [files["method"], tokenizers])]
         for (benchmark, *_), of_group in values.groupby(same):
-            if listed := _differing(of_group.drop_duplicates(), names):
+            if listed := _list_differences(of_group.drop_duplicates(), names):
                 problem = f"runs were scored on {benchmark} with different {what} ({listed})"
-                raise RunError(f"{found}: {problem}. Score the runs of one of them again.")
+                raise RunError(f"{found}: {problem}. Score one of these groups again.")
 
 
 def _settings_of(files: pd.DataFrame) -> pd.DataFrame:
-    """Return the scoring settings and the parameters of methods, one row per file, as text."""
+    """Return the scoring settings and method parameters as text, one row per file."""
     return pd.DataFrame(files["settings"].tolist(), files.index).fillna("null").sort_index(axis=1)
 
 
-def _differing(values: pd.Series, names: pd.Series) -> str:
-    """Return the names that have each value, "lp for a | b; pll for c"; "" if all have the same."""
+def _list_differences(values: pd.Series, names: pd.Series) -> str:
+    """Return which names have which value, "lp for a | b; pll for c", or "" if all have the same."""
     having = names.groupby(values).agg(lambda of: " | ".join(sorted(set(of))))
     return "; ".join(f"{value} for {of}" for value, of in having.items()) if len(having) > 1 else ""
 
 
 def _pairs_of(file: Any) -> pd.DataFrame:
-    """Return the pairs of a row of `_score_files` that its method judges.
+    """Return the pairs that the method of a score file (a row of `_score_files`) judges.
 
-    Their columns: paradigm, pair_id, phenomenon, good, bad, field, the user's own, and faulty ("" or what is wrong).
+    The columns are paradigm, pair_id, phenomenon, good, bad, field, the user's own, and faulty: what is wrong with the
+    pair, or "".
     """
     items, _ = read_items(file.path.parent)
     items = items[judged_pairs(file.method, items)].reset_index(drop=True)
@@ -286,17 +298,17 @@ def _pairs_of(file: Any) -> pd.DataFrame:
 
 
 def _by_pairs(files: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Yield the table of `_pairs_of` and the rows of `_score_files` that have scores of these pairs."""
+    """Yield each table of `_pairs_of` with the rows of `_score_files` that have scores of these pairs."""
     flagged = files["method"].where((files["method"] + "_method").isin(ITEMS.names), "")
     for _, of_items in files.groupby([files["digest"], flagged], sort=False, dropna=False):
         yield _pairs_of(next(rows_of(of_items))), of_items
 
 
 def _read_judgements(items: pd.DataFrame, files: pd.DataFrame) -> Iterator[tuple[int, list[pa.Table]]]:
-    """Yield the label of each row of `files` and its scores: SCORE_COLUMNS, in the order of the pairs.
+    """Yield the label of each row of `files` and its scores (SCORE_COLUMNS), in the order of the pairs.
 
-    There is a table for each template or trial, where a method has them. Raises RunError for a damaged file, and for
-    one that doesn't have just these pairs.
+    A method with templates or trials has a table for each of them. Raises RunError if a file is damaged, or if its
+    pairs aren't exactly these.
     """
     keys = pa.Table.from_pandas(items, _KEY_SCHEMA, preserve_index=False)
     for label, file in zip(files.index, rows_of(files), strict=True):
@@ -309,14 +321,14 @@ def _read_judgements(items: pd.DataFrame, files: pd.DataFrame) -> Iterator[tuple
             if not part.select(_KEY).equals(keys):
                 wanted, there = (pd.MultiIndex.from_frame(table.select(_KEY).to_pandas()) for table in (keys, part))
                 if not (there.is_unique and there.sort_values().equals(wanted.sort_values())):
-                    problem = f"doesn't have just the {len(wanted):,} pairs of {file.benchmark}"
+                    problem = f"its pairs aren't the {len(wanted):,} pairs of {file.benchmark}"
                     raise RunError(f"{file.path}: {problem} that {file.method} judges. {_AGAIN}")
                 parts[place] = part.take(there.get_indexer(wanted))
         yield label, [part.select(SCORE_COLUMNS) for part in parts]
 
 
-def _joined(files: pd.DataFrame, tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
-    """Return the tables of all rows of `files` as one; `file` is the label of a row, whose columns follow."""
+def _join_tables(files: pd.DataFrame, tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+    """Join the tables of all rows of `files`. `file` is the label of a row, and the row's columns follow."""
     ordered = {file: tables[file] for file in files.index} or {0: pd.DataFrame()}
     table: pd.DataFrame = pd.concat(ordered, names=["file"])
     return table.reset_index("file").join(files, on="file")
@@ -325,9 +337,10 @@ def _joined(files: pd.DataFrame, tables: Mapping[int, pd.DataFrame]) -> pd.DataF
 def _count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: str) -> pd.DataFrame:
     """Return one row per row of `files` and paradigm, with COUNT_COLUMNS and the columns of `files`.
 
-    The counts of a method with templates or trials are means over these. Of generated pairs of each run's own words,
-    only the paradigms are kept that all runs have. Pairs that are faulty, or contain an unknown word in any file, are
-    counted or left out. Raises ConfigError for other values of the options, and RunError if no paradigm is left.
+    The counts of a method with templates or trials are means over these. If each run was scored on pairs of its own
+    words, only the paradigms that all runs have are kept. Faulty pairs, and pairs with a word that any file marks as
+    unknown, are counted or left out. Raises ConfigError for other values of the options, and RunError if no paradigm is
+    left.
     """
     check_choice("ties", ties, TIE_WORTH)
     check_choice("faulty_pairs", faulty, (COUNT, LEAVE_OUT))
@@ -345,17 +358,17 @@ def _count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: s
         for file, parts in _read_judgements(items, of_items):
             counts = [[np.bincount(codes, kept * value) for value in _values(part, ties)] for part in parts]
             tables[file] = pd.DataFrame(np.mean(counts, axis=0).T, paradigms, COUNT_COLUMNS)
-    table, groups = _joined(files, tables).query("pairs > 0").reset_index(), ["benchmark", "method"]
+    table, groups = _join_tables(files, tables).query("pairs > 0").reset_index(), ["benchmark", "method"]
     having = table.groupby([*groups, "paradigm"])["file"].transform("nunique")
     is_shared = having == table.groupby(groups)["file"].transform("nunique")
     shared = table[is_shared | ~table["benchmark"].str.contains(_OWN_PAIRS, regex=False)]
     if lost := sorted(set(table["benchmark"]) - set(shared["benchmark"])):
-        raise RunError(f"{lost[0]}: no paradigm has pairs in all runs, so they can't be compared.")
+        raise RunError(f"{lost[0]}: no paradigm has pairs in all runs, so the runs can't be compared.")
     shared = shared.assign(accuracy=shared["correct"] / shared["pairs"])
     return shared.astype({"pairs": "Int64"}).reset_index(drop=True)
 
 
 def _values(scores: pa.Table, ties: str) -> list[Any]:
-    """Return what each pair adds to COUNT_COLUMNS."""
+    """Return what each pair adds to each of COUNT_COLUMNS."""
     good, bad, *unknown = (scores[name].to_numpy() for name in ("good", "bad", "good_unk", "bad_unk"))
     return [np.ones(len(good)), outcome(good, bad, ties), tied(good, bad), np.greater(unknown, 0).any(axis=0)]

@@ -1,6 +1,6 @@
-"""The finished runs of studies, read from their folders: one row per run, the names of curves, and what is missing.
+"""Read the finished runs of studies from their folders, name their curves, and list the runs that can't be used.
 
-A curve is a set of runs that differ in nothing but size and seed. Whatever else differs is in its name.
+A curve is a set of runs that differ only in size and seed. Its name says whatever else differs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pairscale.sizes import format_size, parse_size
 from train.runs.folder import DONE, RunFolder, exported_validation, study_runs
 from train.runs.labels import Intervention, constructions, in_order, name_curves
 
-# The columns that every table of a study begins with, and those that only `analysis.runs` has.
+# The columns with which every table of a study begins, and those that only `analysis.runs` has.
 RUN_COLUMNS = (
     "study", "run", "curve", "model", "size", "sample_words", "seed", "sample", "nested", "unit", "baseline",
 )  # fmt: skip
@@ -31,27 +31,29 @@ FURTHER_COLUMNS = (
     "base",
 )  # fmt: skip
 PROBLEM_COLUMNS = ("study", "run", "status", "reason")
-TOKENS = "tokens"  # unit of the sizes of checkpoints from elsewhere
+TOKENS = "tokens"  # the unit of sizes of other people's checkpoints
 UNTRAINED = "untrained"
 
 _TYPES = dict.fromkeys(("sample_words", "seed", "words_seen", "tokens", "parameters"), "Int64")
 _REMOVED = ["sentences", "of_sentences", "words", "of_words", "matching_sentences", "rewritten"]
-_WHOLE_WORDS = {"word", "whitespace", "jieba"}  # kinds of tokenizers that know whole words
+_WHOLE_WORDS = {"word", "whitespace", "jieba"}  # kinds of tokenizers whose tokens are whole words
 _GROUPS = ("model", "tokenizer", "corpus")  # groups of a configuration that a baseline shares with its curve
-_LOADED = ("kind", "dtype", "begin", "load_in_4bit")  # how a model that comes trained is loaded
+_LOADED = ("kind", "dtype", "begin", "load_in_4bit")  # how a pretrained model is loaded
 
 
 @dataclass(frozen=True)
 class Studies:
-    """The finished runs of one study or several, read once for all tables.
+    """The finished runs of one or more studies, read once for all tables.
 
     Attributes:
-        names: the names of the studies, which are in `folder`.
-        runs: one row per run, with RUN_COLUMNS and FURTHER_COLUMNS.
-        details: folder, manifest, digest (of the weights, if known) and config (that names the curve) of each row.
-        problems: one row per run that cannot be used, with PROBLEM_COLUMNS.
-        notes: sentences that a reader of the curves should know.
-        metadata_of: returns the metadata of a score file, which it reads once.
+        names: The names of the studies.
+        folder: The folder that contains the studies (`paths.runs`).
+        runs: One row per run, with RUN_COLUMNS and FURTHER_COLUMNS.
+        details: For each row of `runs`, its folder, manifest, digest (of the weights, if known) and config (the part
+            that names the curve).
+        problems: One row per run that can't be used, with PROBLEM_COLUMNS.
+        notes: Sentences that a reader of the curves should know.
+        metadata_of: Returns the metadata of a score file. Each file is read only once.
     """
 
     names: list[str]
@@ -67,7 +69,7 @@ class Studies:
 
     @cached_property
     def files(self) -> pd.DataFrame:
-        """The score files of pairs in the order of the runs: row of a run, benchmark, method, path, is_snapshot."""
+        """The score files of pairs, in the order of `runs`: row (in `runs`), benchmark, method, path, is_snapshot."""
         rows = [
             (row, path.parent.name, path.stem.partition("@")[0], path, "@" in path.stem)
             for row, folder in enumerate(self.details["folder"])
@@ -79,10 +81,10 @@ class Studies:
 
     @property
     def removed_text(self) -> pd.DataFrame:
-        """What each intervention (construction, action, dose) did to the train split, as means over its `runs`.
+        """What each intervention (construction, action, dose) changed in the train split, as means over its `runs`.
 
-        sentences and words count what was left out or rewritten, of_sentences and of_words the whole split, and
-        matching_sentences those that contain the construction.
+        `sentences` and `words` count what was left out or rewritten. `of_sentences` and `of_words` count the whole
+        split, and `matching_sentences` the sentences that contain the construction.
         """
         done = [manifest.get("corpus", {}).get("ablation") or {} for manifest in self.details["manifest"]]
         counts = pd.json_normalize(done, sep="_").reindex(columns=_REMOVED).astype(float)
@@ -91,26 +93,25 @@ class Studies:
         return interventions.size().to_frame("runs").join(interventions[_REMOVED].mean()).reset_index()
 
     def direct_paradigms(self, benchmark: str) -> dict[str, set[str]]:
-        """Return the paradigms of a benchmark that test each removed construction, as its filter lists them."""
+        """Return the paradigms of a benchmark that test each removed construction, as filter.paradigms lists them."""
         listed = self.details["config"].str.get("filter").str.get("paradigms").str.get(benchmark)
         tested = listed[self.runs["construction"] != ""].groupby(self.runs["construction"])
         return {str(construction): set(of.explode().dropna()) for construction, of in tested}
 
 
 def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studies:
-    """Read the run folders of studies, in the order of their curves' names with numbers in them by size.
+    """Read the run folders of studies. Runs are sorted by the names of their curves, with numbers in names by size.
 
-    The problems include runs whose files are damaged and copies of earlier runs: a run of the same name that started at
-    the same time, or a model from elsewhere with the same weights (several revisions on the Hugging Face Hub may
-    contain one file).
+    The problems include runs with damaged files and copies of earlier runs. A copy has the same name and start time, or
+    is a pretrained model with the same weights, since several revisions on the Hugging Face Hub may contain one file.
 
     Args:
-        studies: names of studies in `folder` (`paths.runs`); "a+b" names two. Studies that are already read are
-            returned as they are.
+        studies: Names of studies, where "a+b" names two. A `Studies` is returned as it is.
+        folder: The folder that contains the studies (`paths.runs`).
 
     Raises:
-        ConfigError: without the name of a study, and for names that are empty or repeated.
-        RunError: if there is no such study, or if none of its runs is finished.
+        ConfigError: If no study is named, or if a name is empty or repeated.
+        RunError: If there is no such study, or if none of its runs is finished.
     """
     for one in studies:
         if isinstance(one, Studies):
@@ -118,7 +119,7 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
     names = "+".join(map(str, studies)).split("+")
     if "" in names or len(set(names)) < len(names):
         raise ConfigError(
-            f"study={'+'.join(names)}: give study=NAME, the name of a study, or several as in study=first+second."
+            f"study={'+'.join(names)}: which study? Give study=NAME, or several different ones: study=FIRST+SECOND."
         )
     rows, problems = [], []
     for run in [run for study in names for run in study_runs(folder, study)]:
@@ -129,7 +130,7 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
                 continue
             status, reason = manifest.get("status", "not started"), manifest.get("reason") or ""
         except (RunError, KeyError) as error:
-            lacks = f"{run.path}: its files lack {error}. Train the run again."
+            lacks = f"{run.path}: the value {error} is missing from its files. Train the run again."
             status, reason = "damaged", lacks if isinstance(error, KeyError) else str(error)
         problems.append((run.path.parent.name, run.path.name, status, reason))
     if not rows:
@@ -146,20 +147,20 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
     of_runs = table.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(_TYPES)
     if len(curves := of_runs.loc[of_runs["unit"] == TOKENS, "curve"].unique()):
         notes.append(
-            f"The points of {' | '.join(curves)} are checkpoints of one training, by tokens seen with repeats. They "
-            "depend on each other, so their curve has no confidence interval."
+            f"The points of {' | '.join(curves)} are checkpoints of a single training, by tokens seen (repeats "
+            "included). They depend on each other, so the curve has no confidence interval."
         )
     details = table[["folder", "config", "manifest", "digest"]]
     return Studies(names, folder, of_runs, details, pd.DataFrame(problems, columns=list(PROBLEM_COLUMNS)), notes)
 
 
 def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a run without the names of its curve, and what these depend on.
+    """Return the row of a run before its curve is named, and the values on which the name depends.
 
-    identity: what copies of a run share. groups: what a baseline shares with its curve, None for a model that comes
-    trained. texts, tokenizers: what tells these apart in names.
+    Copies of a run have the same `identity`. A baseline has the same `groups` as its curve, and a pretrained model has
+    None. `texts` and `tokenizers` distinguish curves whose names would otherwise be the same.
 
-    Raises KeyError for a value that its files lack, and RunError for damaged metrics.
+    Raises KeyError if a value is missing from the run's files, and RunError for damaged metrics.
     """
     model, tokens = config["model"], manifest.get("tokens")
     row = {
@@ -204,7 +205,7 @@ def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any])
 
 
 def rounded(count: int) -> str:
-    """Format tokens: 2.097B; four digits distinguish the checkpoints of a training."""
+    """Format a number of tokens, such as 2.097B. Four digits distinguish the checkpoints of a training."""
     for letter, unit in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
         if count >= unit:
             return f"{count / unit:.4g}{letter}"
@@ -212,9 +213,9 @@ def rounded(count: int) -> str:
 
 
 def _name_curves(table: pd.DataFrame, shared: list[str]) -> list[str]:
-    """Add curve, base, construction, action and dose to the runs; return notes on what the names don't say.
+    """Add curve, base, construction, action and dose to the runs, and return notes on what the names don't say.
 
-    `shared` are the runs that other studies have, too.
+    `shared` lists the runs that other studies also have.
     """
     comes_trained = table["groups"].isna()
     configs = dict(table.loc[table["baseline"].eq("") & ~comes_trained, "config"])
@@ -222,7 +223,7 @@ def _name_curves(table: pd.DataFrame, shared: list[str]) -> list[str]:
     table["curve"], table["base"] = (pd.Series(of, dtype="str") for of in (curves.names, curves.bases))
     for column in ("texts", "tokenizers", "study"):
         differ = table[column].groupby(table["base"]).transform("nunique") > 1
-        if column == "study":  # a curve of which another study has a part belongs to both
+        if column == "study":  # a curve belongs to two studies if they share one of its runs
             differ &= ~table["base"].isin(table.loc[shared, "base"])
         for name in ("curve", "base"):
             table[name] = table[name].mask(differ, table[name] + ", " + table[column])

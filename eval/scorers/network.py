@@ -159,8 +159,8 @@ class CausalNetwork(Network, CausalModel):
         return TREE_TOKENS if self.reads_trees and longest <= min(TREE_TOKENS, self.window or TREE_TOKENS) else 0
 
     def logprobs(self, forest: Forest, state: State) -> Tensor:
+        self.check_repeatable(int(forest.depths.max()) + 1)
         tokens, parents, depths, rows, targets = forest.tensors(self.device)
-        self.check_repeatable(tokens.shape[1])
         order = {} if forest.alone else self._tree_order(parents, depths)
         after, rows = torch.unique_consecutive(rows, return_inverse=True)
         with forward_errors(self.name, tokens.shape[1]):

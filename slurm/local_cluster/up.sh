@@ -6,10 +6,10 @@
 #   eval "$(slurm/local_cluster/up.sh [FOLDER])"     start it (or find it running) and set SLURM_CONF and PATH
 #   slurm/local_cluster/down.sh [FOLDER]             stop the SLURM of FOLDER, and nothing else
 #
-# FOLDER holds keys, state, logs and process ids. Standard output is for eval; messages go to standard error.
-# Environment: NODES (4), CPUS (2) and MEMORY (8000, in MB) of each node, PORT (17817): the first of NODES + 1 ports.
+# FOLDER contains keys, state, logs and process ids. Standard output is for eval; messages go to standard error.
+# Environment: NODES (4); CPUS (2) and MEMORY (8000 MB) per node; PORT (17817), the first of NODES + 1 ports.
 #
-# Partitions: low (default; its jobs are requeued for those of `high`, GRACE=10 seconds after a warning) and high.
+# Partitions: high, and low (the default), whose jobs are requeued for those of high, GRACE=10 seconds after a warning.
 set -euo pipefail
 
 folder=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/pairscale/slurm}")
@@ -18,9 +18,9 @@ here=$(dirname "$(realpath "$0")")
 say() { echo "$*" >&2; }
 
 for program in munged slurmctld slurmd scontrol; do
-  PATH="$PATH:/usr/sbin" command -v "$program" >/dev/null || { say "up.sh: no $program; \`make system\` installs it"; exit 3; }
+  PATH="$PATH:/usr/sbin" command -v "$program" >/dev/null || { say "up.sh: $program not found. Install it with \`make system\`."; exit 3; }
 done
-[ "$(id -u)" -eq 0 ] || { say "up.sh: slurmd starts jobs as their users, so this needs root"; exit 3; }
+[ "$(id -u)" -eq 0 ] || { say "up.sh: run this as root, because slurmd starts jobs as their users."; exit 3; }
 export PATH="$PATH:/usr/sbin" SLURM_CONF="$folder/slurm.conf"
 
 settings() { echo "export SLURM_CONF='$folder/slurm.conf'"; }
@@ -28,13 +28,13 @@ answers() { scontrol ping 2>/dev/null | grep -q "is UP"; }
 
 mkdir -p "$folder"
 exec 9>"$folder/.lock"
-flock 9 # several callers at once start it once
+flock 9 # so that several callers start it only once
 if [ -f "$SLURM_CONF" ] && answers; then
-  say "SLURM is up already, in $folder"
+  say "SLURM is already running in $folder."
   settings
   exit
 fi
-"$here/down.sh" "$folder" # the rest of one that died
+"$here/down.sh" "$folder" # removes what is left of one that died
 
 # The folders with the sockets of munge and slurmd must not be writable by others.
 mkdir -p "$folder"/{munge,state,spool,log,run}
@@ -51,7 +51,7 @@ SlurmctldPort=$port
 SlurmUser=root
 AuthType=auth/munge
 CredType=cred/munge
-# The default, 120 seconds, would delay each requeue by as much.
+# The default, 120 seconds, would delay each requeue by this long.
 AuthInfo=socket=$folder/run/munge.socket,cred_expire=5
 StateSaveLocation=$folder/state
 SlurmdSpoolDir=$folder/spool/%n
@@ -99,12 +99,12 @@ for name in $names; do slurmd -N "$name" 9>&-; done
 
 for _ in $(seq 100); do
   if answers && [ "$(sinfo --noheader --Node --partition=low --states=idle --format=%N | wc -l)" -eq "$nodes" ]; then
-    say "SLURM is up, in $folder: $nodes nodes of $cpus CPUs, partitions low (preempted) and high"
+    say "SLURM is running in $folder: $nodes nodes with $cpus CPUs each, partitions low (preempted) and high."
     settings
     exit
   fi
   sleep 0.1
 done
-say "up.sh: SLURM did not come up within 10 seconds; its logs are in $folder/log"
+say "up.sh: SLURM did not start within 10 seconds. See its logs in $folder/log."
 tail -n 5 "$folder"/log/*.log >&2
 exit 1

@@ -134,7 +134,7 @@ def test_runs_without_a_partner_are_counted_and_a_margin_is_about_accuracy():
     effects = ablation_effects(accuracies[accuracies["run"] != "m c control 0-4000-3"], runs, margin=0.2)
     result = effect(effects)
     assert result["runs"] == 8
-    assert "none that fits: 1." in result["note"]
+    assert "no matching runs: 1." in result["note"]
     assert (effects["equivalent"].isna() == (effects["over"] == "per doubling")).all()
     apart = accuracies[~((accuracies["size"] == "1000") ^ accuracies["run"].str.contains("control"))]
     assert "no size in common" in effect(ablation_effects(apart, runs))["note"]
@@ -148,7 +148,7 @@ def test_tables_that_cannot_be_used():
     again = again.assign(curve="again", run="again " + again["run"])
     known = runs[runs["action"] == "none"]
     both = pd.concat([accuracies, again]), pd.concat([runs, known.assign(run="again " + known["run"])])
-    with pytest.raises(InputError, match="again have one dose, 1"):
+    with pytest.raises(InputError, match="again both have the dose 1"):
         ablation_effects(*both)
     with pytest.raises(InputError, match="no column action"):
         ablation_effects(accuracies, runs.drop(columns="action"))

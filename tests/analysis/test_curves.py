@@ -71,24 +71,27 @@ def test_lines_have_the_band_of_statsmodels():
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        (random_curve(sizes=3, seeds=1), "3 runs: an interval needs at least 4"),
-        (curve_table(np.full((5, 2), [[0.5]]), [1000] * 4 + [2000], range(5)), "A single run decides the line"),
-        (curve_table(np.full((8, 2), 0.5), *grid(4, 2)), "All runs lie on the line"),
-        (random_curve(sizes=1, seeds=5), "one size: no slope"),
-        (random_curve(unit="tokens"), "checkpoints of one training"),
-        (random_curve(seeds=2, nested=True), "3 seeds at all sizes, and there are 2"),
+        (random_curve(sizes=3, seeds=1), "at least 4 runs, and there are 3"),
+        (
+            curve_table(np.full((5, 2), [[0.5]]), [1000] * 4 + [2000], range(5)),
+            "all runs except one have",
+        ),
+        (curve_table(np.full((8, 2), 0.5), *grid(4, 2)), "all runs are exactly on the line"),
+        (random_curve(sizes=1, seeds=5), "No slope: all runs have the same size"),
+        (random_curve(unit="tokens"), "checkpoints of a single training"),
+        (random_curve(seeds=2, nested=True), "3 seeds that have all sizes, and there are 2"),
     ],
 )
 def test_reasons_take_the_place_of_intervals(table, said):
     fitted = fit_curves(table)
     assert fitted[["se", "df", "low", "high", "p"]].isna().all(axis=None)
     assert fitted["note"].str.contains(said).all()
-    assert fitted["slope"].isna().all() == ("no slope" in said)
+    assert fitted["slope"].isna().all() == ("No slope" in said)
 
 
 def test_notes_say_what_an_interval_does_not_cover():
     assert fit_curves(random_curve())["note"].eq("").all()
-    assert fit_curves(random_curve(sizes=5, seeds=1))["note"].str.contains("One run per size").all()
+    assert fit_curves(random_curve(sizes=5, seeds=1))["note"].str.contains("one run per size").all()
     assert fit_curves(random_curve(sample="x"))["note"].eq("").all()  # one sample of several sizes is none
     words, seeds = grid()
     same = random_curve().assign(sample=lambda of: of["size"])
@@ -183,7 +186,7 @@ def test_items_that_not_all_runs_share_give_no_interval():
     few = pairs[(pairs["paradigm"] != "p1_2") | (pairs["run"] != "lstm-1000-1")]
     fitted = fit_curves(table, pairs=few)
     assert fitted["se_new_items"].isna().tolist() == (fitted["name"].isin(["overall", "p1", "p1_2"])).tolist()
-    assert fit_curves(table, pairs=pairs[:0])["note"].str.contains("no interval about new items").all()
+    assert fit_curves(table, pairs=pairs[:0])["note"].str.contains("too few pairs for an interval").all()
     twice = pd.concat([pairs.assign(template=0), pairs.assign(template=1)])  # the mean over templates counts
     pd.testing.assert_frame_equal(fit_curves(table, pairs=twice), fit_curves(table, pairs=pairs))
     with pytest.raises(InputError, match="pair_id"):

@@ -10,6 +10,7 @@ from analysis.formats import points, supported_digits
 from analysis.report.findings import (
     comparison_findings,
     curve_findings,
+    extreme_findings,
     missing_runs,
     notes_of_runs,
     notes_of_scores,
@@ -55,6 +56,7 @@ def test_a_finding_has_both_ends_the_slope_and_how_sure_it_is(changes, parts):
     assert subject == "LSTM"
     assert [part for part in parts if part not in text] == []
     assert ("isn't steady" in text) == (changes.get("lack_of_fit", 1) < 0.05)
+    assert ("can't tell" in text) == ("can't tell" in parts)
 
 
 def test_the_interval_over_pairs_is_wilsons():
@@ -87,8 +89,21 @@ def test_phenomena_are_counted_and_unclear_ones_are_named():
     rows = table(SLOPE, {"name": "island_effects"}, {"name": "binding", "low": -0.01}, falls, equal)
     ((_, text),) = phenomena_findings(rows.assign(level="phenomenon"))
     assert "rises in 1 of 4 phenomena. It falls in NPI licensing." in text
-    assert "no interval in ellipsis" in text
+    assert "no confidence interval in ellipsis" in text
     assert "unclear in binding" in text
+
+
+def test_the_first_screen_names_the_phenomena_with_the_steepest_and_the_flattest_slope():
+    flat = {"name": "npi_licensing", "slope": 0.0, "low": -0.01, "high": 0.01, "largest_accuracy": 0.61}
+    names = [{"name": name, "slope": slope} for name, slope in [("a", 0.01), ("island_effects", 0.03), ("b", 0.02)]]
+    rows = table(SLOPE, *names, flat).assign(level="phenomenon")
+    ((_, text),) = extreme_findings(rows)
+    least = "least in NPI licensing (61% to 61%, an unclear trend)"
+    assert text == f"LSTM gains most in island effects (61% to 89%) and {least}."
+    assert extreme_findings(rows.head(3)) == []
+    ((_, text),) = extreme_findings(pd.concat([rows.assign(curve=str(number)) for number in range(4)]))
+    assert text.count("gains most") == 3
+    assert "other curves" in text
 
 
 def scores(**changes):

@@ -68,7 +68,7 @@ def test_results_of_version_4_are_accuracies_of_paradigms_and_samples_judgements
 def test_a_pattern_tells_models_sizes_and_seeds_apart(tmp_path):
     for seed in (1, 2):
         write_results(tmp_path / f"run-s{seed}", "step1000", TASKS, model=f"/scratch/run-s{seed}/final")
-    with pytest.raises(InputError, match=r"run-s2/.*second row of model final.*results\.pattern"):
+    with pytest.raises(InputError, match=r"run-s2/.*second row for model final.*results\.pattern"):
         read("lm_eval", tmp_path, unit="steps")
     found = read("lm_eval", tmp_path, unit="steps", pattern=r"run-s(?P<seed>\d)/final.*step(?P<size>\d+)")
     assert found.runs["seed"].tolist() == [1, 2]
@@ -102,8 +102,7 @@ def test_tasks_of_another_benchmark_are_no_paradigms(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("revision", "size"),
-    [("step-1000-b", 1000), ("step1.5k", 1500), ("chck_0.5M", 500_000), ("step2e3", 2000)],
+    ("revision", "size"), [("step-1000-b", 1000), ("step1.5k", 1500), ("chck_0.5M", 500_000), ("step2e3", 2000)]
 )
 def test_a_revision_says_its_size(tmp_path, revision, size):
     write_results(tmp_path / "step2_eval", revision, TASKS)  # the revision says more than a folder
@@ -194,10 +193,8 @@ def test_a_submission_is_one_file(tmp_path, pairs):
     ("data", "message"),
     [
         (predictions(wh_island=["x y"]), "wh_island: prediction is 'x y'"),
-        (predictions(wh_island=["x", "y"]), "wh_island: 2 predictions, but .* 1 pairs"),
-        (predictions(wh_island=["g h"], other=["x"]), r"other\.jsonl"),
+        (predictions(wh_island=["x", "y"]), "wh_island: there are 2 predictions, but .* 1 pairs"),
         (predictions(other=["x"]), r"results\.pairs="),
-        ({"wh_island": {"predictions": [{"pred": 1}]}}, "pred: expected str"),
         ([], "expected object"),
     ],
 )

@@ -1,20 +1,21 @@
-"""Fault injection: every stage is killed, runs out of disk or has checkpoints damaged, restarts, and must lose nothing.
+"""Inject faults: kill each stage, fill its disk or damage its checkpoints, restart it, and check that nothing is lost.
 
     python tests/bench/faults.py --trials 50            (make faults N=50)
 
-A trial is a copy of a folder with the inputs of the stage. The command is started, disturbed, and started again with
-the same words; then the folder must have the same files, bit for bit, as after an undisturbed run (manifest.json apart
-from times, speeds and attempts). The kinds of faults:
+A trial works on a copy of a folder with the inputs of the stage. The command is started, disturbed, and started again
+with the same arguments. Then the folder must contain the same files, bit for bit, as after an undisturbed run (except
+for times, speeds and attempts in manifest.json). The kinds of faults:
 
-    moment   SIGKILL at a moment drawn uniformly over the duration of the stage
-    rename   SIGKILL between a write and its rename: just before the n-th call of os.replace, n drawn over all of them
-    call     SIGKILL just before the n-th call that changes the file system (CALLS), n drawn over all of them
-    full     a disk (a tmpfs; root only) too small for the stage, of random size: the command must fail with a
-             one-line error; then the disk is made larger
-    damage   SIGKILL as in `moment` after the first checkpoint; the newest one is truncated, or one of its bits flipped
+    moment   SIGKILL at a random moment during the stage
+    rename   SIGKILL between a write and its rename: just before a random call of os.replace
+    call     SIGKILL just before a random call that changes the file system (CALLS)
+    full     a disk of random size (a tmpfs; only for root) that is too small for the stage: the command must fail with
+             a one-line error; then the disk is made larger
+    damage   SIGKILL as in `moment`, but after the first checkpoint; then the newest checkpoint is truncated, or one of
+             its bits flipped
 
-Commands run in forked processes (tests/support/commands.py). Calls are counted by functions put into `os`; the product
-knows nothing of this.
+Commands run in forked processes (tests/support/commands.py). Calls are counted by functions that replace those of `os`,
+so pairscale itself contains no code for these tests.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ from tests.support.commands import Command  # noqa: E402
 
 KINDS = ("moment", "rename", "call", "full", "damage")
 CALLS = ("fsync", "mkdir", "rename", "replace", "rmdir", "unlink")
-LARGE = 1 << 28  # bytes of a disk that holds every stage
-BLOCK = 4096  # bytes that a file takes of a disk at least
+LARGE = 1 << 28  # size of a disk that is large enough for every stage, in bytes
+BLOCK = 4096  # smallest space of a file on a disk, in bytes
 
 
 def count_calls(calls: tuple[str, ...], last: int, file: Path) -> None:
-    """Count the calls of these functions of `os` in a file, and die just before the `last`-th one."""
+    """Count the calls of these functions of `os` in a file, and kill this process just before call number `last`."""
     counts: Counter[str] = Counter()
 
     def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,10 +71,10 @@ def count_calls(calls: tuple[str, ...], last: int, file: Path) -> None:
 
 
 class Bench:
-    """Trials of one stage."""
+    """Run the trials of one stage."""
 
     def __init__(self, stage: Stage, place: Path):
-        """Run the commands before the stage, then the stage itself, undisturbed."""
+        """Run the commands that prepare the stage, then the stage itself without a fault."""
         self.stage, self.place = stage, place
         self.start = place / "start"
         self.start.mkdir(parents=True)
@@ -86,7 +87,7 @@ class Bench:
         self.expected = contents(undisturbed)
         calls = json.loads((place / "calls.json").read_text())
         self.calls = {"rename": calls["replace"], "call": sum(calls.values())}
-        self.needed = _used(undisturbed) - _used(self.start)  # bytes that the stage adds to its disk
+        self.needed = _used(undisturbed) - _used(self.start)  # space that the stage needs on its disk, in bytes
 
     def _command(self, folder: Path, calls: tuple[str, ...] = (), last: int = 0) -> Command:
         counting = partial(count_calls, calls, last, self.place / "calls.json")
@@ -101,7 +102,7 @@ class Bench:
         return Path(shutil.copytree(self.start, self.place / name, dirs_exist_ok=True))
 
     def trial(self, kind: str, seed: int) -> str | None:
-        """Disturb the stage once; return None if it survived, else the loss."""
+        """Disturb the stage once. Return None if nothing was lost, else a description of the loss."""
         draw = random.Random(f"{self.stage.name} {kind} {seed}")
         with self._disk("trial", kind == "full") as folder:
             loss: str | None = getattr(self, f"_{kind}")(folder, draw)
@@ -129,7 +130,7 @@ class Bench:
             shutil.rmtree(folder)
 
     def _again(self, folder: Path) -> None:
-        """Restore the folder after a command that ended before it was disturbed."""
+        """Restore the folder after a command that ended before the fault."""
         for path in folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         self._copy(folder.name)
@@ -138,7 +139,7 @@ class Bench:
         self._killed(folder, draw)
 
     def _killed(self, folder: Path, draw: random.Random, pattern: str = "") -> list[Path]:
-        """Kill the stage at a random moment, not before there is a file like `pattern`; return these files."""
+        """Kill the stage at a random moment after a file matching `pattern` exists, and return these files."""
         while True:
             command = self._command(folder)
             end = time.monotonic() + draw.uniform(0, self.seconds)
@@ -194,7 +195,7 @@ class Bench:
 
 
 def _used(folder: Path) -> int:
-    """Return the bytes that a folder takes of a disk."""
+    """Return the space that a folder takes on a disk, in bytes."""
     return sum(BLOCK * (1 + (path.stat().st_size - 1) // BLOCK) for path in folder.rglob("*") if path.is_file())
 
 
@@ -216,15 +217,15 @@ def can_mount() -> bool:
 
 @dataclass
 class Result:
-    """Trials of a stage by kind, and losses: (kind, seed, description)."""
+    """The results of all trials of a stage."""
 
     stage: str
-    trials: Counter[str] = field(default_factory=Counter)
-    lost: list[tuple[str, int, str]] = field(default_factory=list)
+    trials: Counter[str] = field(default_factory=Counter)  # number of trials, by kind of fault
+    lost: list[tuple[str, int, str]] = field(default_factory=list)  # kind, seed and description of each loss
 
 
 def plan(stage: Stage, trials: int, disk: bool, others: int) -> dict[str, int]:
-    """Return the trials of each kind: a fifth of `trials` (at least one) at a rename, `others` of each other kind."""
+    """Return the number of trials of each kind: a fifth of `trials` at a rename, the rest at a moment."""
     aimed = max(1, trials // 5)
     counts = {"moment": trials - aimed, "rename": aimed, "call": others}
     counts |= {"full": others} if disk else {}
@@ -247,10 +248,12 @@ def measure(stage: Stage, counts: dict[str, int], seed: int) -> Result:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=50, help="of each stage by SIGKILL, a fifth of them at a rename")
-    parser.add_argument("--others", type=int, help="of each stage in each other way (default: a fifth of --trials)")
-    parser.add_argument("--seed", type=int, default=0, help="of the first trial of each kind; the next ones count up")
-    parser.add_argument("--stages", nargs="+", help="beginnings of their names (default: all)")
+    parser.add_argument(
+        "--trials", type=int, default=50, help="trials per stage with SIGKILL, a fifth of them at a rename"
+    )
+    parser.add_argument("--others", type=int, help="trials per stage and other kind of fault (default: a fifth)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first trial of each kind (default: 0)")
+    parser.add_argument("--stages", nargs="+", help="how the names of the stages begin (default: all)")
     arguments = parser.parse_args()
     from pairscale.errors import ConfigError
     from train.lmplz import find_programs
@@ -259,10 +262,10 @@ def main() -> int:
         ngrams = bool(find_programs())
     except ConfigError:
         ngrams = False
-        print("without n-gram models: `make lmplz` builds the program that they need")
+        print("Skipping n-gram models. To include them, build KenLM's programs with `make lmplz`.")
     disk = can_mount()
     if not disk:
-        print("without full disks: only root can mount small ones")
+        print("Skipping full disks, because only root can mount small ones.")
     others = arguments.trials // 5 if arguments.others is None else arguments.others
     chosen = [s for s in stages(ngrams) if not arguments.stages or s.name.startswith(tuple(arguments.stages))]
     lost = 0

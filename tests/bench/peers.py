@@ -1,13 +1,13 @@
-"""Scores and speed compared with minicons and lm-evaluation-harness: same model, same sentences, one process.
+"""Compare scores and speed with minicons and lm-evaluation-harness: same model, same sentences, one process.
 
     make peers
     python tests/bench/peers.py --size base --text english.txt.xz --benchmark BLIMP
 
 
-The models are a GPT-2 and a BERT; of base size they have 124M and 110M weights. The weights are random, as speed and
-agreement do not depend on them. The ways take turns in rounds, so that other load slows all of them. Our rates are over
-whole paradigms, whose sentences share beginnings; the peers share none, so a sample of the same sentences is enough for
-theirs.
+The models are a GPT-2 and a BERT, with 124M and 110M weights in the base size. The weights are random, because speed
+and agreement do not depend on them. The programs take turns in rounds, so that other load slows all of them. Our rates
+are measured on whole paradigms, whose sentences share beginnings. The peers don't make use of this, so a sample of the
+same sentences is enough for them.
 """
 
 import argparse
@@ -97,7 +97,7 @@ def our_way(name: str, scorer: CausalScorer | MaskedScorer, **policy: str) -> Wa
 
 
 def unshared(way: Way, scorer: CausalScorer) -> Way:
-    """Return the same way, with each sentence read whole."""
+    """Return the same way of scoring, but read each sentence as a whole."""
 
     def sums(sentences: list[str]) -> list[float]:
         scorer.model.reads_trees = False
@@ -141,7 +141,7 @@ def lm_eval_way(model: torch.nn.Module, tokenizer: object, batch: int, at_once: 
 
 
 def compare(title: str, ways: list[Way], sentences: list[str], equal: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Print and return the largest difference of sums from those of the first way, and sentences a second."""
+    """Print and return each program's largest difference from the first one's sums (nats), and its sentences/s."""
     order = np.random.default_rng(1).permutation(len(sentences) // 2)
     sample = [sentences[place] for pair in order for place in (2 * pair, 2 * pair + 1)]
     first, *others = ways
@@ -172,17 +172,17 @@ def compare(title: str, ways: list[Way], sentences: list[str], equal: int, round
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", choices=SIZES, default="tiny", help="of the models")
-    parser.add_argument("--text", type=Path, help="what tokenizers are made of; else the sentences")
-    parser.add_argument("--benchmark", type=Path, help="BLiMP's folder; else the toy grammar's pairs")
-    parser.add_argument("--pairs", type=int, help="of each paradigm; all, as a thin sample shares little")
-    parser.add_argument("--equal", type=int, default=1000, help="sentences whose sums are compared")
-    parser.add_argument("--sample", type=int, default=160, help="sentences of the peers in a round")
-    parser.add_argument("--batch", type=int, default=32, help="sentences of the peers at a time")
+    parser.add_argument("--size", choices=SIZES, default="tiny", help="size of the models")
+    parser.add_argument("--text", type=Path, help="text to fit the tokenizers to (default: the sentences)")
+    parser.add_argument("--benchmark", type=Path, help="BLiMP's folder (default: pairs of the toy language)")
+    parser.add_argument("--pairs", type=int, help="pairs per paradigm (default: all; small samples share little)")
+    parser.add_argument("--equal", type=int, default=1000, help="how many sentences to compare the sums of")
+    parser.add_argument("--sample", type=int, default=160, help="sentences per round for the peers")
+    parser.add_argument("--batch", type=int, default=32, help="batch size of the peers, in sentences")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", nargs="+", choices=COMPARISONS, default=COMPARISONS)
-    parser.add_argument("--json", type=Path, help="write the figures there too")
+    parser.add_argument("--json", type=Path, help="file to write the figures to as well")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")  # the peers' own
     logging.disable(logging.WARNING)
@@ -206,7 +206,7 @@ def main() -> None:
 
 
 def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> dict[str, dict[str, dict[str, float]]]:
-    """Run the requested comparisons; return their figures by name."""
+    """Run the requested comparisons, and return their figures by name."""
     results = {}
     rounds, batch = arguments.rounds, arguments.batch
     equal, at_once = (2 * (count // 2) for count in (arguments.equal, arguments.sample))  # whole pairs

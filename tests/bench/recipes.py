@@ -1,11 +1,12 @@
-"""Learning rates of the `tiny` and `small` recipes, tried on samples of real text: analysis/results/recipes.csv.
+"""Try learning rates for the `tiny` and `small` recipes on samples of real text (analysis/results/recipes.csv).
 
     PAIRSCALE_DATA=FOLDER python tests/bench/recipes.py --models NAME ... [--rates RATE ...] [--jobs N]
 
 Each model trains with three rates (or `--rates`) and two seeds on samples of 31,250 and 250,000 words of English, in
 bf16. The budget is the recipe's own, but at most `--words`, so that a run takes minutes on one core. Run it again to
-continue: finished runs are kept. A row of the table is one run. `valid` is its lowest validation loss, in nats per
-reference word, over 10,000 words; masked models have a pseudo-loss, which compares only with other masked models.
+continue: finished runs are kept. Each row of the table is one run. `valid` is its lowest validation loss, in nats per
+reference word, over 10,000 words. Masked models have a pseudo-loss, which can only be compared with other masked
+models.
 """
 
 import argparse
@@ -39,11 +40,13 @@ CORPUS = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", required=True)
-    parser.add_argument("--rates", nargs="+", type=float, help="default: half the recipe's rate, the rate, its double")
-    parser.add_argument("--words", default="600k", help="words that a run sees at most")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--runs", type=Path, default=Path("runs"))
+    parser.add_argument("--models", nargs="+", required=True, help="models to train")
+    parser.add_argument(
+        "--rates", nargs="+", type=float, help="learning rates (default: the recipe's, half and twice it)"
+    )
+    parser.add_argument("--words", default="600k", help="most words that a run reads (default: 600k)")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder for the runs (default: runs)")
     arguments = parser.parse_args()
     for model in arguments.models:
         for size in SIZES:
@@ -52,7 +55,7 @@ def main() -> None:
 
 
 def train(model: str, size: int, arguments: argparse.Namespace) -> None:
-    """Train a model on samples of `size` words, with each rate and seed."""
+    """Train a model on samples of `size` words with each learning rate and seed."""
     recipe = compose("train", [*CORPUS, f"model={model}"]).recipe
     rates = arguments.rates or [recipe.lr / 2, recipe.lr, recipe.lr * 2]
     most = parse_size(arguments.words, "--words")
@@ -65,7 +68,7 @@ def train(model: str, size: int, arguments: argparse.Namespace) -> None:
 
 
 def write_table(runs: Path) -> None:
-    """Add the finished runs of the study to the table, each in place of an earlier row of the same run."""
+    """Add the study's finished runs to the table, replacing earlier rows of the same runs."""
     rows = [row_of(run) for run in study_runs(runs, "recipes") if run.done]
     table = pd.DataFrame(rows)
     if TABLE.exists():
@@ -74,7 +77,7 @@ def write_table(runs: Path) -> None:
 
 
 def row_of(run: RunFolder) -> dict[str, object]:
-    """Return the row of a finished run."""
+    """Return the table's row for a finished run."""
     config = run.read_config()
     rows = [numbers(row) for row in MetricsFile(run.path / "metrics.csv").rows]
     losses = ("valid_pseudo_nats_per_word", "valid_nats_per_word")

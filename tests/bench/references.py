@@ -1,8 +1,8 @@
-"""The training scripts of the models' authors, run unchanged on simulated text; their logs give their speed.
+"""Run the training scripts of the models' authors on simulated text, and read their speed from their logs.
 
-A script runs in a process of its own, which is stopped (SIGSTOP) during the turns of others. Checkouts:
+Each script runs in its own process, which is stopped (SIGSTOP) while others have their turn. The checkouts are
 github.com/facebookresearch/colorlessgreenRNNs (LSTM) and github.com/kimiyoung/transformer-xl. The copies that run
-differ from them in the few expressions that torch no longer supports (REPLACED).
+differ from them only in the few expressions that torch no longer supports (REPLACED).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import torch
 
 REPLACED = {".byte()": ".bool()", "torch.version.cuda": "'0.0'"}
 STEP = re.compile(r"ms/batch\s+([\d.]+)")
-STEPS = 2_000 if torch.cuda.is_available() else 400  # of text: more than any benchmark asks for
+STEPS = 2_000 if torch.cuda.is_available() else 400  # steps in the simulated text, more than any benchmark needs
 
 
 class AuthorsScript:
-    """A way (tests/bench/training.py): runs for some steps of `tokens` tokens each, timed by the script's log."""
+    """A way (tests/bench/training.py) that runs a few steps of `tokens` tokens, timed by the script's own log."""
 
     def __init__(self, command: list[str], folder: Path, temporary: tempfile.TemporaryDirectory[str], tokens: int):
         self.command, self.folder, self.temporary, self.tokens = command, folder, temporary, tokens
@@ -33,7 +33,7 @@ class AuthorsScript:
 
     def __call__(self, seconds: float) -> tuple[float, float]:
         if self.process is None:
-            threads = str(torch.get_num_threads())  # as many as ours has
+            threads = str(torch.get_num_threads())  # as many as for our model
             self.process = subprocess.Popen(
                 self.command,
                 cwd=self.folder,
@@ -44,7 +44,7 @@ class AuthorsScript:
             )
         else:
             self.process.send_signal(signal.SIGCONT)
-        self._step()  # includes the pause
+        self._step()  # this one includes the pause
         times: list[float] = []
         while not times or sum(times) < seconds:
             times.append(self._step())
@@ -52,7 +52,7 @@ class AuthorsScript:
         return self.tokens * len(times), sum(times)
 
     def _step(self) -> float:
-        """Return the seconds of the next step."""
+        """Return the duration of the next step in seconds."""
         assert self.process is not None
         assert self.process.stdout is not None
         output = []
@@ -60,7 +60,7 @@ class AuthorsScript:
             output.append(line)
             if match := STEP.search(line):
                 return float(match[1]) / 1000
-        raise RuntimeError(f"{self.folder}: the script ended:\n{''.join(output[-20:])}")
+        raise RuntimeError(f"{self.folder}: the script ended early:\n{''.join(output[-20:])}")
 
     def close(self) -> None:
         if self.process is not None:
@@ -70,14 +70,14 @@ class AuthorsScript:
 
 
 def authors_lstm(checkout: Path, vocabulary: int, batch: int | None) -> AuthorsScript:
-    """Return main.py with the published hyperparameters: 650, two layers, batch 128, bptt 35, dropout .2, lr 20."""
+    """Return main.py with the published values: two layers of 650, batch 128, bptt 35, dropout 0.2, lr 20."""
     options = f"""main.py --model LSTM --emsize 650 --nhid 650 --nlayers 2 --dropout 0.2 --batch_size {batch or 128}
         --bptt 35 --lr 20 --epochs 1 --save model.pt --log log.txt"""
     return _script(checkout / "src/language_models", options, vocabulary, (batch or 128) * 35)
 
 
 def authors_txl(checkout: Path, vocabulary: int, batch: int | None) -> AuthorsScript:
-    """Return train.py with the base model of WikiText-103 and a full softmax: 16 layers, 410, 150 tokens and memory."""
+    """Return train.py with the WikiText-103 base model (16 layers of 410, 150 tokens and memory) and full softmax."""
     options = f"""train.py --dataset wt103 --n_layer 16 --d_model 410 --n_head 10 --d_head 41 --d_inner 2100
         --dropout 0.1 --dropatt 0.0 --optim adam --lr 0.00025 --warmup_step 0 --max_step 200000 --tgt_len 150
         --mem_len 150 --eval_tgt_len 150 --batch_size {batch or 60} --work_dir work"""
@@ -88,10 +88,10 @@ AUTHORS = {"lstm": authors_lstm, "txl": authors_txl}
 
 
 def _script(source: Path, options: str, vocabulary: int, tokens: int) -> AuthorsScript:
-    """Return a script that runs in a copy of its folder with REPLACED applied, on simulated text."""
+    """Return a script that runs on simulated text, in a copy of its folder with REPLACED applied."""
     if not source.is_dir():
         raise SystemExit(
-            f"{source}: no such folder; REFERENCE_LSTM and REFERENCE_TXL name checkouts (docs/benchmarks.md)"
+            f"{source}: folder not found. Set REFERENCE_LSTM and REFERENCE_TXL to checkouts (docs/benchmarks.md)."
         )
     temporary = tempfile.TemporaryDirectory(prefix="pairscale-reference-")
     code = Path(shutil.copytree(source, Path(temporary.name) / "code"))
@@ -106,7 +106,7 @@ def _script(source: Path, options: str, vocabulary: int, tokens: int) -> Authors
 
 
 def _write_text(folder: Path, vocabulary: int, tokens: int) -> None:
-    """Write words with Zipf's frequencies, each of the vocabulary at least once; twenty per line."""
+    """Write text with Zipfian frequencies, twenty words per line. Each word of the vocabulary occurs at least once."""
     folder.mkdir()
     words = np.array(["<unk>", "<eos>", *(f"w{number}" for number in range(vocabulary - 2))])
     weights = 1 / np.arange(1, vocabulary + 1)
@@ -115,4 +115,4 @@ def _write_text(folder: Path, vocabulary: int, tokens: int) -> None:
     for name, ids in parts.items():
         lines = ids[: len(ids) // 20 * 20].reshape(-1, 20)
         (folder / f"{name}.txt").write_text("\n".join(" ".join(words[line]) for line in lines) + "\n")
-    (folder / "vocab.txt").write_text("\n".join(words) + "\n")  # which the LSTM's script reads
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")  # read by the LSTM's script

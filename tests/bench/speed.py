@@ -1,16 +1,17 @@
-"""Speed of training and of commands on this machine, compared with other ways of doing the same work.
+"""Measure the speed of training and of commands on this machine, compared with other ways of doing the same work.
 
     python tests/bench/speed.py [--parts PART ...] [--rounds N] [--seconds S] [--threads N] [--json FILE]
 
-    published   training steps of the published LSTM and Transformer-XL with 50,000 words, fp32 and bf16: beside the
-                plain way (all logits at once), the limit (matrix products, recurrent layers and softmaxes alone) and,
-                where the environment has REFERENCE_LSTM=CHECKOUT and REFERENCE_TXL=CHECKOUT, the authors' own scripts
-    tiny        the same of the tiny models with 8,000 words
-    commands    --help, and a run beyond its training and scoring
-    corpus      the word-level store of --text, and a sample of it
+    published   training steps of the published LSTM and Transformer-XL with 50,000 words, in fp32 and bf16, compared
+                with the plain way (all logits at once), the limit (only matrix products, recurrent layers and
+                softmaxes) and, if REFERENCE_LSTM=CHECKOUT and REFERENCE_TXL=CHECKOUT are set in the environment, the
+                authors' own scripts
+    tiny        the same for the tiny models with 8,000 words
+    commands    --help, and the time of a run apart from training and scoring
+    corpus      a word-level store of --text, and a sample of it
 
-The ways of a row take turns; a figure is the median of the rounds, with the slowest and the fastest. Goals are those of
-the project.
+The ways in a row take turns. A figure is the median over the rounds, with the slowest and the fastest. Goals are the
+project's own.
 """
 
 import argparse
@@ -66,12 +67,12 @@ console = Console(highlight=False, width=130)
 
 
 def figure(name: str, unit: str, values: list[float], goal: float | None = None) -> dict[str, Any]:
-    """Return one measurement of whole commands, a value per round; `goal` is the largest value allowed."""
+    """Return a measurement of whole commands with one value per round. `goal` is the largest allowed value."""
     return {"name": name, "unit": unit, "values": values, "goal": goal}
 
 
 def measured(*arguments: str) -> tuple[float, float]:
-    """Run `python ...`; return its seconds, from start to end, and its peak memory in GB."""
+    """Run `python ...` and return its time from start to end, in seconds, and its peak memory, in GB."""
     # Let Python cache compiled modules: containers often forbid it, and every command would compile ours again.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = time.perf_counter()
@@ -81,10 +82,10 @@ def measured(*arguments: str) -> tuple[float, float]:
 
 
 def commands(rounds: int) -> Iterator[dict[str, Any]]:
-    """Measure `--help`, and the seconds of a run that are neither training nor scoring.
+    """Measure `--help`, and the time of a run apart from training and scoring.
 
-    The time of a run is linear in its epochs and in the pairs that it is scored on; two points of each give its value
-    at zero: for a run in its own process, and for a further run of a sweep in a running process.
+    A run's time is linear in its epochs and in the pairs that it is scored on, so two measurements of each give its
+    value at zero. This is done for a run in its own process, and for a further run of a sweep in a running process.
     """
     for package in PACKAGES:
         measured("-m", package, "--help")  # fills the caches
@@ -98,8 +99,8 @@ def commands(rounds: int) -> Iterator[dict[str, Any]]:
             work = (_run(folder, "trained", 5, 10) - short) / 4 + (_run(folder, "scored", 1, 50) - short) / 4
             separate.append(short - work)
             further.append((_run(folder, "several", 1, 10, "1,2,3,4,5") - short) / 4 - work)
-    yield figure("a run of its own, but for training and scoring", "s", separate, 5.0)
-    yield figure("a further run of a sweep, but for training and scoring", "s", further, 5.0)
+    yield figure("a run in its own process, without training and scoring", "s", separate, 5.0)
+    yield figure("a further run of a sweep, without training and scoring", "s", further, 5.0)
 
 
 def _run(folder: str, study: str, epochs: int, pairs: int, seeds: str = "1") -> float:
@@ -151,7 +152,7 @@ def spread(values: list[float], digits: int) -> str:
 
 
 def case_table(case: Case) -> Table:
-    """Return the rates of the ways of a case, and how much faster than each ours is."""
+    """Return a table of the rates in a case, and of how much faster ours is than each."""
     table = Table(f"{case.name}", f"{case.unit}/s", "ours is faster by", "goal", box=None)
     for name, rates in case.rates.items():
         ratio = spread(case.ratios()[name], 2) if name != OURS else ""
@@ -170,12 +171,14 @@ def figures_table(figures: list[dict[str, Any]]) -> Table:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=["tiny", "commands"])
-    parser.add_argument("--models", nargs="+", choices=PUBLISHED, default=[*PUBLISHED], help="of the part published")
-    parser.add_argument("--threads", type=int, default=1, help="of training")
+    parser.add_argument(
+        "--models", nargs="+", choices=PUBLISHED, default=[*PUBLISHED], help="models for the part published"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="threads for training")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each turn, one piece of work at least")
-    parser.add_argument("--text", type=Path, help="of the part corpus: english.txt.xz, say")
-    parser.add_argument("--json", type=Path, help="file for all figures and the description of the machine")
+    parser.add_argument("--seconds", type=float, default=1.0, help="time per turn, which does at least one step")
+    parser.add_argument("--text", type=Path, help="text for the part corpus, such as english.txt.xz")
+    parser.add_argument("--json", type=Path, help="file to write all figures and facts about the machine to")
     arguments = parser.parse_args()
     if "corpus" in arguments.parts and arguments.text is None:
         parser.error("--parts corpus needs --text FILE")
@@ -198,7 +201,7 @@ def main() -> None:
             else:
                 results["commands"].append(made)
                 console.print(figures_table([made]), "")
-            if arguments.json:  # after each, so that a failure of a later one loses no figures
+            if arguments.json:  # after each case, so that a later failure loses no figures
                 arguments.json.parent.mkdir(parents=True, exist_ok=True)
                 arguments.json.write_text(json.dumps(results, indent=1) + "\n")
 

@@ -1,4 +1,4 @@
-"""The stages that tests/bench/faults.py disturbs, and the comparison of folders."""
+"""Define the stages that tests/bench/faults.py disturbs, and compare folders."""
 
 from __future__ import annotations
 
@@ -12,22 +12,15 @@ from pathlib import Path
 for _name, _value in {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}.items():
     os.environ.setdefault(_name, _value)
 
-VOLATILE = {
-    "started",
-    "ended",
-    "attempts",
-    "wall_s",
-    "cost",
-    "words_per_s",
-    "damaged_checkpoints",
-    "scoring_failed",
+VOLATILE = {  # of manifest.json
+    "started", "ended", "attempts", "wall_s", "cost", "words_per_s", "damaged_checkpoints", "scoring_failed",
     "scoring_commands",
-}  # of manifest.json
+}  # fmt: skip
 QUIET = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu", "study=s"]
 TEXT = ["corpus=toy", "corpus.words=60000", "tokenizer=word"]
 SMALL = [*TEXT, *QUIET]
 TRAINED = ["recipe.budget.epochs=3", "recipe.batch=8", "recipe.validation_words=500"]
-TRAINED += ["recipe.checkpoint_every=1k", "trainer.snapshots=[300,1500,3k,7k]"]  # some at no checkpoint
+TRAINED += ["recipe.checkpoint_every=1k", "trainer.snapshots=[300,1500,3k,7k]"]  # some without a checkpoint
 BLOCKS = [*TRAINED, "recipe.context=20"]
 GPT2 = ["model=gpt2_tiny", "model.config.n_embd=24", "model.config.n_layer=2", *BLOCKS]
 ROBERTA = ["model=roberta_tiny", "model.config.hidden_size=24", "model.config.num_hidden_layers=2", *BLOCKS]
@@ -45,13 +38,13 @@ class Stage:
     """A command, and the commands that prepare its inputs."""
 
     name: str
-    command: tuple[str, ...]  # package, overrides
+    command: tuple[str, ...]  # package and overrides
     before: tuple[tuple[str, ...], ...] = ()
     checkpoints: bool = False
 
 
 def stages(ngrams: bool = True) -> list[Stage]:
-    """All stages; without KenLM's lmplz those of n-gram models are left out."""
+    """Return all stages. Without `ngrams` (KenLM's lmplz is missing), those of n-gram models are left out."""
     prepare = ("corpora", *TEXT)
 
     def train(*overrides: str) -> tuple[str, ...]:
@@ -60,7 +53,7 @@ def stages(ngrams: bool = True) -> list[Stage]:
     models = [train(*LSTM), train(*TXL), *([train(*NGRAM)] if ngrams else [])]
     # It names no run, so all runs of the study are scored.
     score = ("eval", *QUIET, *BENCHMARK, "scoring.snapshots=true")
-    # Figures take most of the time of an analysis: its study has few of them, trajectories included.
+    # Figures take most of an analysis's time, so its study has only a few, including trajectories.
     points = [train(*LSTM, "recipe.budget.epochs=1", f"sample.size={n}k") for n in (2, 4)]
     analysed = (*score, "benchmark.paradigms=[only_npi_licensor_present]", "method=[lp]")
     return [
@@ -79,7 +72,7 @@ _PDF_IN_PAGE = re.compile(rb'"[^"]+\.pdf": ?"[A-Za-z0-9+/=]+"')
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Return every file of a folder by its path, with a digest of its content without times."""
+    """Return the digest of each file in a folder, by path. Times don't count."""
     digests = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
@@ -91,7 +84,7 @@ def contents(folder: Path) -> dict[str, str]:
             values = {key: value for key, value in json.loads(data).items() if key not in VOLATILE}
             data = json.dumps(values, sort_keys=True).encode()
         if path.suffix == ".pdf":
-            data = str(len(data)).encode()  # vl-convert writes its objects in any order
+            data = str(len(data)).encode()  # vl-convert writes objects in varying order
         if path.suffix == ".html":
             data = _PDF_IN_PAGE.sub(b"", data)
         digests[name] = hashlib.sha256(data).hexdigest()
@@ -99,7 +92,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def difference(expected: dict[str, str], actual: dict[str, str]) -> str | None:
-    """Return the differences in one line; None if there are none."""
+    """Describe the differences in one line, or return None if there are none."""
     differences = [f"lacks {name}" for name in sorted(expected.keys() - actual.keys())]
     differences += [f"left {name}" for name in sorted(actual.keys() - expected.keys())]
     differences += [

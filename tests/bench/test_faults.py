@@ -1,6 +1,6 @@
-"""Stages with faults: one trial of each kind (tests/bench/faults.py), and both kinds of batches in training.
+"""Inject one fault of each kind (tests/bench/faults.py) into the stages, with both kinds of batches in training.
 
-`make faults` has the other models, and kills at any moment.
+`make faults` also tests the other models, and kills at any moment.
 """
 
 import os

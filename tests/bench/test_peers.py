@@ -1,4 +1,4 @@
-"""Sums of log-probabilities equal to those of minicons and lm-evaluation-harness (tests/bench/peers.py)."""
+"""Check that sums of log-probabilities equal those of minicons and lm-evaluation-harness (tests/bench/peers.py)."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ SMALL = ["--pairs", "13", "--equal", "1000", "--sample", "64", "--rounds", "1", 
 @pytest.mark.slow
 @pytest.mark.usefixtures("peers")
 def test_sums_equal_those_of_the_peers(tmp_path):
-    """1,000 sentences of the toy grammar by a small GPT-2, with begin symbol, and by a small BERT in both PLLs."""
+    """Score 1,000 toy sentences with a small GPT-2, with begin symbol, and with a small BERT and both kinds of PLL."""
     command = [sys.executable, str(SCRIPT), *SMALL, "--only", "lp", "pll", "--json", str(tmp_path / "results.json")]
     subprocess.run(command, check=True, capture_output=True)
     results = json.loads((tmp_path / "results.json").read_text())

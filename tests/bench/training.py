@@ -1,7 +1,7 @@
-"""Training steps of our models, of a plain implementation, of the authors' code, and the limit of the machine.
+"""Time training steps of our models, a plain implementation, the authors' code, and the limit of the machine.
 
-A way of doing some work is a function that works for about so many seconds and returns the units done and the seconds
-spent. The ways of a case take turns, so that other load on the machine slows all of them.
+A way of doing some work is a function that works for about the given number of seconds, and returns the units done and
+the seconds spent. The ways in a case take turns, so that other load on the machine slows all of them.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from train.models.build import build_model
 Way = Callable[[float], tuple[float, float]]
 Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
-# Batch size, None for the recipe's: 60 texts of 150 tokens need 30 GB.
+# Batch sizes; None for the recipe's. The Transformer-XL's 60 texts of 150 tokens need 30 GB.
 PUBLISHED = {"lstm": None, "txl": None if torch.cuda.is_available() else 8}
 TINY = {"lstm_tiny": None, "txl_tiny": None}
 VOCABULARY = 50_000
 TINY_VOCABULARY = 8_000
 OURS, LIMIT, PLAIN, REFERENCE = "ours", "limit", "plain", "reference"
-GOALS = {  # least share of the limit, and least ratio to the speed of the authors' code
+GOALS = {  # smallest share of the limit, and smallest ratio to the speed of the authors' code
     ("lstm", "fp32"): {LIMIT: 0.85, REFERENCE: 1.0},
     ("lstm", "bf16"): {LIMIT: 0.75, REFERENCE: 1.9},
     ("txl", "fp32"): {LIMIT: 0.85, REFERENCE: 1.1},
@@ -52,7 +52,7 @@ LIMITING = {  # operations whose time alone is the limit of a step
 
 @dataclass
 class Case:
-    """Rates of several ways (units per second), the first of them ours; `goals` are least ratios of ours to another."""
+    """The rates of several ways in units per second, ours first. `goals` are our smallest ratios to the others."""
 
     name: str
     unit: str
@@ -61,7 +61,7 @@ class Case:
     rates: dict[str, list[float]] = field(default_factory=dict)
 
     def measure(self, rounds: int, seconds: float) -> Case:
-        """Let all ways take `rounds` turns, after a warm-up."""
+        """Time all ways for `rounds` turns each, after a warm-up."""
         try:
             for way in self.ways.values():
                 way(0)
@@ -76,7 +76,7 @@ class Case:
         return self
 
     def ratios(self) -> dict[str, list[float]]:
-        """Return the ratios of ours to each other way, round by round."""
+        """Return the ratio of our rate to each other's, for each round."""
         others = {name: rates for name, rates in self.rates.items() if name != OURS}
         return {
             name: [one / other for one, other in zip(self.rates[OURS], rates, strict=True)]
@@ -89,7 +89,7 @@ class Case:
 
 
 def repeated(step: Callable[[], float]) -> Way:
-    """Return a way that repeats a step, which returns its units, until the time is over."""
+    """Return a way that repeats a step until the time is over. The step returns its number of units."""
 
     def way(seconds: float) -> tuple[float, float]:
         done, started = step(), time.perf_counter()
@@ -104,7 +104,7 @@ def repeated(step: Callable[[], float]) -> Way:
 
 
 def training_cases(models: Mapping[str, int | None], vocabulary: int, checkouts: Mapping[str, Path]) -> Iterator[Case]:
-    """Yield a case for each model and precision; `checkouts` are folders of the authors' code by model."""
+    """Yield a case for each model and precision. `checkouts` has the folders of the authors' code, by model."""
     for model, batch in models.items():
         for precision in ("fp32", "bf16"):
             bf16 = precision == "bf16"
@@ -120,12 +120,12 @@ def training_cases(models: Mapping[str, int | None], vocabulary: int, checkouts:
 
 
 def full_softmax(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-    """Return the loss from all logits of the batch at once, with plain autograd."""
+    """Compute the loss from all logits of the batch at once, with plain autograd."""
     return F.cross_entropy(F.linear(hidden, weight, bias), targets, reduction="sum")
 
 
 def step(model: str, vocabulary: int, batch: int | None, bf16: bool, loss: Loss | None = None) -> Callable[[], float]:
-    """Return one optimiser step of the model's own recipe; units are tokens."""
+    """Return a function that does one optimiser step of the model's own recipe and returns its number of tokens."""
     config = compose("train", [f"model={model}"])
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(1)

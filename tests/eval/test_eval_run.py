@@ -199,7 +199,7 @@ def test_an_unfinished_run_is_not_scored_and_its_model_not_loaded(configure):
     assert len(load_scorer(run.path).score(["The cat sleeps ."])[0].logprobs)
     run.update_manifest(status="unfinished")
     for use in (lambda: score_run(run, configure()), lambda: load_scorer(run.path)):
-        with pytest.raises(RunError, match=r"unfinished; only a run that is done can be scored"):
+        with pytest.raises(RunError, match=r"not done \(status: unfinished\)\. Train it"):
             use()
 
 

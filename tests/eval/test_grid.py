@@ -173,7 +173,7 @@ def test_commands_that_scored_further_benchmarks_follow_with_the_folder_as_typed
     run.update_manifest(scoring_commands={"mine": f"python -m eval {typed.written}"})
     _, *scoring = study_commands(tmp_path, "mine")
     assert scoring == [
-        "# scored on blimp+pairs-3 by a command that is not recorded",
+        "# Runs were also scored on blimp+pairs-3, by a command that was not recorded.",
         "python -m eval --config-dir my_conf study=mine benchmark=local",
     ]
 
@@ -187,5 +187,5 @@ def test_runs_of_no_sweep_are_listed_after_the_commands_of_each_studys_own_grid(
     run.config.write_text("model: {}")
     command, comment = study_commands(tmp_path, "mine")
     assert command.startswith("python -m train -m ")
-    assert comment.startswith("# of no sweep")
+    assert comment.startswith("# One run belongs to no sweep.")
     assert str(run.config) in comment

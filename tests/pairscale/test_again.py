@@ -10,7 +10,7 @@ from pairscale.files import write_text
 from tests.support.commands import run_command
 from tests.support.expected_runs import expected_runs
 from train.runs.folder import RunFolder
-from train.runs.labels import beside_others
+from train.runs.labels import describe_nearest_run
 
 TINY = [
     "study=s", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "sample.size=2k", "corpus=toy",
@@ -74,11 +74,15 @@ def neighbour(tmp_path):
 
 def test_a_changed_value_is_reported_when_its_run_begins(neighbour):
     config, first = neighbour
-    message = beside_others(config("model.dropout=0.5", "recipe.lr=1", "trainer.threads=1", "paths.store=/elsewhere"))
-    assert message == f"beside {first.path.name}: model.dropout=0.5 (there 0.2), recipe.lr=1.0 (there 0.008)"
-    assert beside_others(config("seed=2", "model.dropout=0.5")) is None  # of another name: nothing to confuse it with
+    message = describe_nearest_run(
+        config("model.dropout=0.5", "recipe.lr=1", "trainer.threads=1", "paths.store=/elsewhere")
+    )
+    assert message == f"differs from {first.path.name} in model.dropout=0.5 (there 0.2), recipe.lr=1.0 (there 0.008)"
+    assert (
+        describe_nearest_run(config("seed=2", "model.dropout=0.5")) is None
+    )  # of another name: nothing to confuse it with
     RunFolder.of(config("model.dropout=0.5")).update_manifest(status="unfinished")
-    assert beside_others(config("model.dropout=0.5")) is None  # it began before
+    assert describe_nearest_run(config("model.dropout=0.5")) is None  # it began before
 
 
 def test_a_new_run_is_compared_with_the_most_similar_one(neighbour):
@@ -87,8 +91,8 @@ def test_a_new_run_is_compared_with_the_most_similar_one(neighbour):
     write_text(
         far.config, first.config.read_text().replace("nested: false", "nested: true").replace("layers: 2", "layers: 3")
     )
-    message = beside_others(config("model.dropout=0.5"))
-    assert message == f"beside {first.path.name} (and 1 more): model.dropout=0.5 (there 0.2)"
+    message = describe_nearest_run(config("model.dropout=0.5"))
+    assert message == f"differs from {first.path.name} (1 more runs share this name) in model.dropout=0.5 (there 0.2)"
 
 
 def test_sizes_written_as_fractions_name_the_same_runs():

@@ -25,7 +25,7 @@ from eval.questionnaire.forms import read_texts
 from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.command.main import main
-from tests.support.bad_files import DEEP, FILES, analyse, first, write_study
+from tests.pairscale.bad_files import DEEP, FILES, analyse, first, write_study
 from train.models.build import build_model
 from train.models.config import LstmConfig
 from train.runs.folder import RunFolder
@@ -124,7 +124,7 @@ def test_a_folder_that_cannot_be_created_is_a_message_of_one_line(monkeypatch):
 def test_a_model_too_large_for_any_memory_is_refused(tmp_path):
     """Each width is allowed, but together they need hundreds of TB."""
     config = LstmConfig(name="large", embedding=8, hidden=100_000, layers=1000, dropout=0.0, tied=False)
-    check(*lines_of(lambda: build_model(config, 50_000)), "weights over 50,000 tokens take")
+    check(*lines_of(lambda: build_model(config, 50_000)), "with a vocabulary of 50,000, its")
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -102,7 +102,7 @@ def test_scoring_existing_and_pretrained_models_needs_no_corpus(ended, command, 
 def test_an_experiments_sweep_without_m_is_an_error(ended, tmp_path, command):
     begun, code, _, err = ended(command, "experiment=demo", "seed=3")
     assert (begun, code) == ([], 2)
-    assert "experiment=demo: sweeps model, sample.size, seed; -m runs all of it" in err
+    assert "experiment=demo: this experiment is a sweep over model, sample.size, seed. Add -m" in err
     assert not list(tmp_path.iterdir())
     begun, code, _, err = ended(command, "-m", "experiment=demo", "seed=3", "dry_run=true")
     assert (len(begun), code) == (10, 0), err
@@ -184,7 +184,7 @@ def test_several_folders_of_a_users_configuration_are_searched(ended, tmp_path):
     assert (config.model.name, config.model.hidden, config.corpus.name, code) == ("own", 128, "toy", 0), err
     _, code, _, err = ended("train", *chosen)
     assert code == 2
-    suggested = re.search(r"python -m train -m (.*)\), or give", err)
+    suggested = re.search(r"python -m train -m (.*)\), or choose", err)
     begun, code, _, err = ended("train", "-m", *shlex.split(suggested[1]), "dry_run=true")
     assert (len(begun), code) == (10, 0), err
     begun, code, _, err = ended("train", *own, "experiment=own_swep")

@@ -154,19 +154,19 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(together):
         ("model.layers=true", "model.layers=true", "a whole number"),
         ("model.tied=1", "model.tied=1", "true or false"),
         ("model.dropout=1.5", "model.dropout=1.5", "from 0 to below 1"),
-        ("model.tied=true model.hidden=3", "model.tied=true", "650 and 3"),
+        ("model.tied=true model.hidden=3", "model.tied=true", "(650) must equal model.hidden (3)"),
         ("model=ngram model.prune=[0,2,1]", "model.prune=[0, 2, 1]", "never fall"),
-        ("model=ngram model.prune=[1]", "model.prune=[1]", "begin with 0"),
-        ("model=ngram model.order=2 model.prune=[0,0,1]", "model.prune=[0, 0, 1]", "at most 2"),
+        ("model=ngram model.prune=[1]", "model.prune=[1]", "starts with 0"),
+        ("model=ngram model.order=2 model.prune=[0,0,1]", "model.prune=[0, 0, 1]", "1 to 2 thresholds"),
         ("model=ngram model.discount_fallback=[0.5,1]", "model.discount_fallback=[0.5, 1.0]", "three discounts"),
         ("model=ngram model.lmplz_memory=1", "model.lmplz_memory=1", "K, M, G, T or %"),
         ("model=ngram recipe=lstm", "recipe=lstm", "model=ngram"),
         ("recipe=counted", "recipe=counted", "model=lstm"),
-        ("recipe=untrained", "recipe=untrained", "model=lstm: has to be trained"),
-        ("model=hf_causal model.path=x recipe=lstm", "recipe=lstm", "model=hf_causal: comes trained"),
+        ("recipe=untrained", "recipe=untrained", "model=lstm, which has to be trained"),
+        ("model=hf_causal model.path=x recipe=lstm", "recipe=lstm", "model=hf_causal, which is trained already"),
         ("sample.size=1/3M", "sample.size=1/3M", "a whole number above 0"),
         ("precision=fp16", "precision=fp16", "fp32, bf16"),
-        ("recipe.budget.words=1M", "recipe.budget", "exactly one of epochs"),
+        ("recipe.budget.words=1M", "recipe.budget", "set exactly one of the two"),
         ("recipe.lr=-1", "recipe.lr=-1", "above 0"),
         ("recipe.lr=.inf", "recipe.lr=.inf", "above 0"),
         ("recipe.divide_by=1", "recipe.divide_by=1", "above 1"),
@@ -327,11 +327,19 @@ def test_help_with_a_closed_pipe_ends_without_a_traceback():
         assert process.wait(timeout=60) == -signal.SIGPIPE
 
 
-def test_values_of_a_benchmark_that_was_scored_are_refused(monkeypatch):
-    """The analysis took benchmark.pairs=10 in silence, and reported all pairs."""
+def test_a_value_that_names_no_key_is_explained_and_can_be_written_as_text():
+    with pytest.raises(ConfigError, match=r"^corpus\.path: .*'x' not found; .*itself write \\\$\{name\}") as error:
+        compose("corpora", ["corpus=local", "corpus.path=/data/${x}/a.txt"])
+    assert "\n" not in str(error.value)
+    assert compose("corpora", ["corpus=local", r"corpus.path=/data/\${x}/a.txt"]).corpus.path == "/data/${x}/a.txt"
+
+
+@pytest.mark.parametrize("value", ["benchmark.pairs=10", "benchmark.paradigms=[transitive]"])
+def test_values_of_a_benchmark_that_was_scored_are_refused(monkeypatch, value):
+    """The analysis took these values in silence, and reported all pairs."""
     words = ["study=mine", "benchmark=blimp", "benchmark.name=mine"]
     monkeypatch.setattr("pairscale.command.line._current", Line.of(words))
     compose("analysis", words)
-    monkeypatch.setattr("pairscale.command.line._current", Line.of([*words, "benchmark.pairs=10"]))
-    with pytest.raises(ConfigError, match=r"benchmark\.pairs=10: scores are read as they are"):
-        compose("analysis", [*words, "benchmark.pairs=10"])
+    monkeypatch.setattr("pairscale.command.line._current", Line.of([*words, value]))
+    with pytest.raises(ConfigError, match=rf"{re.escape(value)}: this only has an effect when a model is scored"):
+        compose("analysis", [*words, value])

@@ -95,8 +95,11 @@ def sweep(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("overrides", "reason"),
     [
-        (["recipe=wsd_words", "recipe.budget.epochs=1"], "exactly one of epochs (got 1.0) and words (got 2M)"),
-        (["recipe.budget.words=2M"], "exactly one of epochs (got "),
+        (
+            ["recipe=wsd_words", "recipe.budget.epochs=1"],
+            "recipe.budget.epochs=1.0, recipe.budget.words=2M: set exactly one",
+        ),
+        (["recipe.budget.words=2M"], "recipe.budget.words=2M: set exactly one"),
         (["model.dropout=7"], "model.dropout=7: must be"),
         (["corpus=local"], "corpus.path: not set"),
     ],
@@ -119,5 +122,5 @@ def test_a_model_that_comes_trained_is_refused_once_by_training(sweep):
     words = ["-m", "model=hf_causal", "model.path=a,b"]
     code, printed, begun = sweep(words=words)
     assert (code, begun) == (2, 0)
-    assert printed.count("comes trained") == 1
+    assert printed.count("this model is trained already. Score it with python -m eval") == 1
     assert "(all of the 2 runs" in printed

@@ -52,7 +52,7 @@ def test_a_sweep_resumes_after_an_interrupt_and_continues_past_a_failed_run(tmp_
     assert sorted(run.read_manifest()["status"] for run in runs) == ["done", "done", "failed"]
     assert {run.read_manifest()["machine"]["threads"] for run in runs if run.done} == {1}  # small models
     logs = "".join(path.read_text() for path in (tmp_path / "runs" / "s" / "logs").rglob("*.log"))
-    assert "resuming" in logs
+    assert "Resuming" in logs
     lines = again.stderr.splitlines()
     (failed,) = [n for n, line in enumerate(lines) if line.startswith("[") and "FAILED batch=99999" in line]
     assert "recipe.batch=99999: more columns" in lines[failed + 1]

@@ -77,7 +77,7 @@ def test_the_runs_at_work_fit_the_terminal_each_in_a_line(width, monkeypatch):
 def test_a_run_at_work_fits_the_terminal(monkeypatch):
     monkeypatch.setattr(pairscale.progress, "_process", pairscale.progress._Process())
     with Activity("training", 2_000_000, "words", 1_000_000) as activity:
-        activity.detail = "loss 4.123 nats/token (61.7), valid perplexity 191.9 a word"
+        activity.detail = "loss 4.123 nats/token (perplexity 61.7), validation perplexity 191.9 per word"
         console = terminal(40)
         console.print(drawing("lstm_tiny, 1/8M words of wikipedia_en, seed 1", 40))
     lines = console.file.getvalue().splitlines()

@@ -12,15 +12,15 @@ import pytest
 
 import train.lmplz
 from corpora.prepare import prepare
-from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer
+from corpora.tokenizers import EOS, UNK, ListTokenizer
 from eval.scorers.causal import CausalScorer
 from eval.scorers.load import load_scorer
 from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.errors import ConfigError, RunError
-from tests.support.kneser_ney import KneserNey
 from tests.support.small_pretrained import policy
 from tests.support.small_runs import trained
+from tests.train.kneser_ney import KneserNey
 from train.config import run_id
 from train.estimate import PROCESS_BYTES, estimate
 from train.ngram import kenlm_words, load_ngram
@@ -190,7 +190,7 @@ def test_words_that_are_special_to_kenlm_are_renamed(configure):
 def test_without_lmplz_the_message_says_how_to_get_it(configure, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(train.lmplz, "build_folder", lambda: tmp_path / "nowhere")
-    with pytest.raises(ConfigError, match=r"nowhere; `python -m train.lmplz` builds it"):
+    with pytest.raises(ConfigError, match=r"nowhere\. Run `python -m train.lmplz`"):
         trained(configure())
     with pytest.raises(ConfigError, match="not at model"):
         trained(configure("model.lmplz=/no/lmplz"))
@@ -214,8 +214,8 @@ THREW = "/x.cc:1 in void f() threw E because `n == 0'."
     ("output", "end", "message"),
     [
         (f"{THREW}\nNo  space left.\nTry more.", "exit 1", "No space left."),
-        ("=== 1/5 Counting", "kill -9 $$", "ended by signal 9, as if out of memory"),
-        ("", "kill -7 $$", "ended by signal 7, as on a full disk"),
+        ("=== 1/5 Counting", "kill -9 $$", "ended by signal 9, probably because it ran out of memory"),
+        ("", "kill -7 $$", "ended by signal 7, probably because the disk is full"),
         ("", "exit 3", "exit code 3"),
     ],
 )
@@ -244,28 +244,16 @@ def test_a_damaged_model_is_a_message_of_one_line(configure, lmplz):
     description = run.model.description.read_text(encoding="utf-8")
     shorter = description.replace(sha256(whole).hexdigest(), sha256(whole[:-1000]).hexdigest())
     for ngrams, described, message in (
-        (whole[:-1000], description, r"its SHA-256 begins with \w{8}, pairscale\.json says"),
-        (whole[:-1000], shorter, "cannot be read by KenLM"),
-        (whole, description.replace('"order": 5', '"order": 4'), "an n-gram model of order 5"),
-        (None, description, "missing"),
+        (whole[:-1000], description, r"this file was cut short or changed .*, but pairscale\.json says"),
+        (whole[:-1000], shorter, "KenLM can't read this file"),
+        (whole, description.replace('"order": 5', '"order": 4'), "this n-gram model has order 5 instead of 4"),
+        (None, description, "file not found"),
     ):
         run.model.ngrams.unlink()
         if ngrams is not None:
             run.model.ngrams.write_bytes(ngrams)
         run.model.description.write_text(described, encoding="utf-8")
         with pytest.raises(RunError, match=rf"model\.kenlm: {message}[^\n]*$"):
-            load_scorer(run)
-
-
-def test_a_tokenizer_of_another_model_is_refused(configure, lmplz):
-    run = trained(configure())
-    own = load_tokenizer(run.model.tokenizer)
-    for tokens, message in (
-        ([*reversed(own.tokens[2:])], "its vocabulary .* is not the one"),
-        (own.tokens[2:-1], f"{len(own) - 1} tokens, .* was trained with {len(own)}"),
-    ):
-        ListTokenizer(own.config, tokens).save(run.model.tokenizer)
-        with pytest.raises(RunError, match=message):
             load_scorer(run)
 
 
@@ -284,7 +272,7 @@ def test_building_lmplz_without_a_registry_is_a_message_of_one_line(tmp_path, mo
     for name in train.lmplz.PROGRAMS:
         program(tmp_path / "kenlm" / name, "exit 0")
     train.lmplz.main()
-    assert "there already" in capsys.readouterr().err
+    assert "are already in" in capsys.readouterr().err
 
 
 def test_a_dry_run_estimates_time_and_memory(configure, capsys):

@@ -39,7 +39,7 @@ def test_hours_follow_from_words_seen_and_the_configured_speed(paths):
         (model, size, 2) for model in ("lstm_demo", "txl_demo") for size in ("4k", "8k", "16k", "32k", "64k")
     ]
     totals = plan.totals()[0]
-    assert totals.startswith("20 runs (0 done already), 2.8M words seen")
+    assert totals.startswith("20 runs (0 already done), 2.8M words in all")
 
 
 @pytest.mark.parametrize(("gpus", "more"), [(0, []), (1, []), (1, ["trainer.accelerator=cpu"])])
@@ -51,10 +51,10 @@ def test_runs_on_cpu_cores_are_planned_side_by_side(paths, monkeypatch, gpus, mo
     for seed in (1, 2, 3):
         config = compose("train", ["experiment=demo", "model=lstm_tiny", f"seed={seed}", SPEEDS, *more, *paths])
         plan.add(estimate(config))
-    line, memory, *_ = plan.totals()
+    _, line, memory, *_ = plan.totals()
     on_cpu = not gpus or bool(more)
-    assert ("on 2 cores, a run on each" in line) is on_cpu
-    assert (f"2 at a time take up to {2 * plan.runs[0].memory_bytes / 2**20:,.0f} MiB" in memory) is on_cpu
+    assert ("on 2 cores" in line) is on_cpu
+    assert (f"up to {2 * plan.runs[0].memory_bytes / 2**20:,.0f} MiB for 2 runs" in memory) is on_cpu
 
 
 def test_a_finished_run_takes_no_more_time(paths):
@@ -149,12 +149,12 @@ def test_the_command_prints_one_table(paths):
     sizes = "sample.size=8k,16k,32k,64k,2"
     done = run_command("train", "-m", "experiment=demo", sizes, "dry_run=true", SPEEDS, *paths)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert "more columns than the sample has tokens" in done.stderr
+    assert "recipe.batch=8: too many columns for a sample of 2 tokens" in done.stderr
     assert done.stdout.count("16 runs") == 1
-    assert "10,000 words/s (given): lstm_demo" in done.stdout
+    assert "10,000 words/s (from dry_run_words_per_s) for lstm_demo" in done.stdout
     lines = done.stdout.splitlines()
     assert all(len(line.split()) >= 8 for line in lines if line.startswith("  16k"))  # no column is cut in a pipe
-    assert any(line.startswith("corpus toy: not prepared in") for line in lines)
+    assert any(line.startswith("Corpus toy: not prepared yet") for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from train.config import RunConfig, run_id
 
 
 def run(config: RunConfig) -> None:
-    """Import the checkpoint of config.model, or with dry_run=true print its run."""
+    """Import the checkpoint in config.model, or with dry_run=true only print the name of its run."""
     if config.dry_run:
-        print(f"{run_id(config)}: would be imported into study={config.study}")
+        print(f"Would import {run_id(config)} into study={config.study}.")
         return
     from train.import_checkpoint.run import import_run
 

@@ -1,8 +1,8 @@
-"""The networks of published checkpoints and their vocabularies as ours.
+"""Convert published networks and their vocabularies to pairscale's.
 
-They are the LSTM of Gulordava et al. 2018, as colorlessgreenRNNs saves it, and the Transformer-XL of Dai et al. 2019,
-as its authors' PyTorch code does. `lstm` and `transformer_xl` return a configuration and the weights by our names. They
-rename what they do not know, too, so that loading the weights tells other networks apart.
+Two kinds are known: the LSTM of Gulordava et al. 2018, as colorlessgreenRNNs saves it, and the Transformer-XL of Dai et
+al. 2019, as its authors' PyTorch code saves it. `lstm` and `transformer_xl` return a configuration and the weights by
+our names. Unknown weights keep a name as well, so that loading the weights fails for any other network.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from train.models.config import ImportedConfig, LstmConfig, ModelConfig, TxlConf
 
 Network = tuple[ModelConfig, dict[str, Tensor]]
 
-UNUSED_SD = 0.02  # of weights that are never drawn
-LAYER = {  # parts of a layer of the Transformer-XL
+UNUSED_SD = 0.02  # required by TxlConfig, but no weights are drawn
+LAYER = {  # names of the parts of a Transformer-XL layer, theirs and ours
     "dec_attn.r_net": "attention.distance",
     "dec_attn.o_net": "attention.output",
     "dec_attn.layer_norm": "attention_norm",
@@ -31,27 +31,28 @@ LAYER = {  # parts of a layer of the Transformer-XL
     "pos_ff.CoreNet.3": "outer",
     "pos_ff.layer_norm": "feed_forward_norm",
 }
-PACKED = "dec_attn.qkv_net.weight"  # queries, keys, values
+PACKED = "dec_attn.qkv_net.weight"  # queries, keys and values in one matrix
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """`words` by the checkpoint's ids; our id i is the checkpoint's id order[i], and `<eos>` is 0, `<unk>` is 1."""
+    """The vocabulary of a checkpoint, and how its ids map to ours."""
 
     path: Path
-    words: list[str]
-    order: list[int]
+    words: list[str]  # by the checkpoint's ids
+    order: list[int]  # the checkpoint's id for each of our ids; ours begin with <eos> (0) and <unk> (1)
 
     def order_of(self, rows: int, checkpoint: str) -> list[int]:
-        """Return `order`. Raises InputError unless the checkpoint has a row for each word."""
+        """Return `order`. Raises InputError unless the checkpoint has exactly one row per word."""
         if rows != len(self.words):
             raise InputError(
-                f"{self.path}: {len(self.words):,} words, but {checkpoint} has rows for {rows:,}: not its vocabulary"
+                f"{self.path}: this is not the vocabulary of {checkpoint}. It has {len(self.words):,} words, but the "
+                f"checkpoint has rows for {rows:,}."
             )
         return self.order
 
     def tokenizer(self, kind: Literal["whitespace", "word", "char", "jieba"]) -> ListTokenizer:
-        """Return a tokenizer of these words."""
+        """Return a tokenizer with these words."""
         schema = TokenizerConfig(
             name=kind, kind=kind, vocab_size=None, fit_on="train", fit_sentences=1, character_coverage=1.0
         )
@@ -59,24 +60,27 @@ class Vocabulary:
 
 
 def read_vocabulary(config: ImportedConfig, one_a_line: bool) -> Vocabulary:
-    """Read the vocabulary of `config`: a text, or the pickled Vocab of the Transformer-XL code (cache.pt).
+    """Read a checkpoint's vocabulary from a text file or a pickled Vocab of the Transformer-XL code (cache.pt).
 
-    A text has words between white space (colorlessgreenRNNs), or with `one_a_line` (Transformer-XL) at the beginnings
-    of lines. Raises InputError for a file that is missing, damaged or without `config.eos` or `config.unk`.
+    In a text file, words are separated by white space (colorlessgreenRNNs) or, with `one_a_line`, come first on each
+    line (Transformer-XL).
+
+    Raises:
+        InputError: if the file is missing or damaged, or lacks `config.eos` or `config.unk`.
     """
     beside = Path(config.checkpoint).expanduser().with_name("vocab.txt")
     path = Path(config.vocabulary).expanduser() if config.vocabulary else beside
     if not path.is_file():
-        raise InputError(f"{path}: no such file; give the checkpoint's vocabulary by model.vocabulary=FILE")
+        raise InputError(f"{path}: file not found. Name the checkpoint's vocabulary with model.vocabulary=FILE.")
     with one_line_errors(path):
         words = _pickled_words(path) if is_pickled(path) else _text_words(path, one_a_line)
-    ids = {word: index for index, word in enumerate(words)}  # the last of equal ones, as the authors do
+    ids = {word: index for index, word in enumerate(words)}  # the last of equal words counts, as in the authors' code
     for key, special in (("eos", config.eos), ("unk", config.unk)):
         if special not in ids:
-            raise InputError(f"{path}: has no {special}; give its word for it by model.{key}=WORD")
+            raise InputError(f"{path}: has no word {special}. Name the one it uses instead with model.{key}=WORD.")
     first = [ids[config.eos], ids[config.unk]]
     if first[0] == first[1]:
-        raise InputError(f"{path}: {config.eos} cannot be both model.eos and model.unk")
+        raise InputError(f"{path}: model.eos and model.unk are both {config.eos}. They must be different words.")
     return Vocabulary(path, words, [*first, *(index for index in range(len(words)) if index not in first)])
 
 
@@ -84,32 +88,39 @@ def _text_words(path: Path, one_a_line: bool) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error})") from None
+        raise InputError(f"{path}: must be UTF-8 text ({error}).") from None
     if not one_a_line:
         return text.split()
     return list(dict.fromkeys(line.split()[0] for line in text.split("\n") if line.strip()))
 
 
 def _pickled_words(path: Path) -> list[str]:
-    """Return the words of a pickled Vocab, or of the Corpus that holds one (cache.pt)."""
+    """Return the words of a pickled Vocab, or of a pickled Corpus that contains one (cache.pt)."""
     root = read_torch_file(path)
     if isinstance(root, Record) and root.name == "data_utils.Corpus":
         root = root.state["vocab"]
     if not (isinstance(root, Record) and root.name.endswith("vocabulary.Vocab")):
-        raise InputError(f"{path}: holds no Vocab of the Transformer-XL code with its words")
+        raise InputError(f"{path}: must contain a Vocab of the Transformer-XL code.")
     if root.state["lower_case"]:
-        raise InputError(f"{path}: of text in lower case, which benchmarks are not in; it cannot be scored here")
+        raise InputError(
+            f"{path}: this vocabulary is lower-cased, but benchmarks are not, so its model can't be scored here."
+        )
     words = root.state["idx2sym"]
     if not all(isinstance(word, str) and word.split() == [word] for word in words):
-        raise InputError(f"{path}: its Vocab has words that are none, or contain white space")
+        raise InputError(f"{path}: its Vocab has entries that are not text, are empty, or contain white space.")
     return list(words)
 
 
 def lstm(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: Vocabulary) -> Network:
-    """Return the LSTM, whose layers are torch's. Raises InputError for another vocabulary, ConfigError for values."""
+    """Convert an LSTM, whose layers are torch's.
+
+    Raises InputError if the vocabulary belongs to another checkpoint, and ConfigError for values that an LSTM lacks.
+    """
     for key in ("memory", "same_length", "clamp_len", "pre_norm", "cutoffs"):
         if getattr(config, key) is not None:
-            raise ConfigError(f"model.{key}: {config.checkpoint} is an LSTM; only a Transformer-XL has it")
+            raise ConfigError(
+                f"model.{key}: {config.checkpoint} is an LSTM, but only a Transformer-XL has this value. Leave it out."
+            )
     tensors = checkpoint.tensors
     embedding, output, bias = (tensors.pop(name) for name in ("encoder.weight", "decoder.weight", "decoder.bias"))
     order = vocabulary.order_of(len(embedding), config.checkpoint)
@@ -130,9 +141,9 @@ def lstm(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: Vocabulary)
 
 
 def transformer_xl(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: Vocabulary) -> Network:
-    """Return the Transformer-XL, with adaptive embeddings and softmax or without.
+    """Convert a Transformer-XL, with or without adaptive embeddings and softmax.
 
-    Raises InputError for another vocabulary, ConfigError if the checkpoint lacks values.
+    Raises InputError if the vocabulary belongs to another checkpoint, and ConfigError if the checkpoint lacks values.
     """
     run = _run_values(checkpoint, config)
     tensors = checkpoint.tensors
@@ -141,7 +152,7 @@ def transformer_xl(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: V
     heads, d_head = u.shape
     d_inner, d_model = tensors["layers.0.pos_ff.CoreNet.0.weight"].shape
     words, weights = _words(checkpoint, config, vocabulary, d_model)
-    weights |= {"u": u[:, None, None], "v": v[:, None, None]}  # (H, 1, 1, d), of all layers
+    weights |= {"u": u[:, None, None], "v": v[:, None, None]}  # (H, 1, 1, d), shared by all layers
     for name, tensor in tensors.items():
         if name.endswith(PACKED):
             place = name.removesuffix(PACKED) + "attention"
@@ -168,7 +179,7 @@ def transformer_xl(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: V
 
 
 def _run_values(checkpoint: Checkpoint, config: ImportedConfig) -> dict[str, Any]:
-    """Return values that are in no weight, from the configuration, else from the pickled modules."""
+    """Return the values that no weight shows, from the configuration or else from the pickled modules."""
     places = {
         "memory": ("", "mem_len"),
         "same_length": ("", "same_length"),
@@ -179,17 +190,22 @@ def _run_values(checkpoint: Checkpoint, config: ImportedConfig) -> dict[str, Any
     for key, place in places.items():
         configured = getattr(config, key)
         values[key] = checkpoint.attribute(*place) if configured is None else configured
-    if missing := [f"model.{key}=" for key, value in values.items() if value is None]:
-        raise ConfigError(f"{config.checkpoint}: does not say how the model was run; give {', '.join(missing)}")
+    if missing := [f"model.{key}" for key, value in values.items() if value is None]:
+        raise ConfigError(
+            f"{config.checkpoint}: does not contain all settings of the model. Set {', '.join(missing)} yourself."
+        )
     if values["clamp_len"] < 1:
-        values["clamp_len"] = None  # theirs is -1 for no limit
+        values["clamp_len"] = None  # their code writes -1 for no limit
     return values
 
 
 def _words(
     checkpoint: Checkpoint, config: ImportedConfig, vocabulary: Vocabulary, d_model: int
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return fields of TxlConfig, and weights, of embeddings and softmax; with div_val 1 clusters share a table."""
+    """Return the fields of TxlConfig and the weights for embeddings and softmax.
+
+    With div_val 1, all clusters share one table in the checkpoint.
+    """
 
     def take(name: str) -> list[Tensor]:
         found: list[Tensor] = []
@@ -206,17 +222,17 @@ def _words(
     if len(tables) == 1:
         sizes = [end - start for start, end in zip([0, *cutoffs], [*cutoffs, len(order)], strict=True)]
         tables, outputs, biases = (list(torch.split(parts[0], sizes)) for parts in (tables, outputs, biases))
-    if max(order[:2]) >= sizes[0]:  # only rows of the head can change places
-        raise InputError(f"{vocabulary.path}: <eos> or <unk> is not among the {sizes[0]:,} words of the first cluster")
+    if max(order[:2]) >= sizes[0]:  # only rows within the head can be reordered
+        raise InputError(f"{vocabulary.path}: <eos> and <unk> must be in the first cluster of {sizes[0]:,} words.")
     for parts in (tables, outputs, biases):
         parts[0] = parts[0][order[: sizes[0]]]
     widths = [table.shape[1] for table in tables]
     if len(projections) == 1:
         projections = [projections[0].clone() for _ in tables]
     tied = all(map(torch.equal, tables, outputs))
-    # Usually the projections of all clusters but the head are tied; if not, they are separate.
+    # Usually the projections of all clusters except the head are tied; otherwise they are separate.
     tied_back = len(back) > 1 and all(map(torch.equal, projections[1:], back[1:]))
-    squares = projections and set(widths) == {d_model}  # square projections, which only div_val above 1 makes
+    squares = projections and set(widths) == {d_model}  # projections are square only if div_val is above 1
     div_val = 2 if squares else widths[0] // widths[-1 if len(widths) < 2 else 1]
     values = {
         "embedding": widths[0],
@@ -236,7 +252,7 @@ def _words(
         "output_projections": back[:1] if tied_back else back,
     }
     weights = {f"adaptive.{name}.{i}": part for name, parts in groups.items() for i, part in enumerate(parts)}
-    # Their code takes the entry of cluster i from the end of the head's softmax: the last is of the first cluster.
+    # Their code counts clusters from the end of the head's softmax: the last entry is the first cluster's.
     empty = {"weight": torch.empty(0, widths[0]), "bias": torch.empty(0)}
     for name, none in empty.items():
         weights[f"adaptive.cluster_{name}"] = checkpoint.tensors.pop(f"crit.cluster_{name}", none).flip(0)
@@ -244,7 +260,7 @@ def _words(
 
 
 def _cutoffs(checkpoint: Checkpoint, config: ImportedConfig, rows: list[int]) -> list[int]:
-    """Return the first ids of the clusters after the head, by tables, pickled softmax or configuration."""
+    """Return the first id of each cluster after the head, from the tables, the pickled softmax or the configuration."""
     clusters = len(checkpoint.tensors.get("crit.cluster_weight", []))
     if len(rows) > 1 or not clusters:
         stored = list(accumulate(rows))[:-1]
@@ -252,7 +268,10 @@ def _cutoffs(checkpoint: Checkpoint, config: ImportedConfig, rows: list[int]) ->
         stored = checkpoint.attribute("crit", "cutoffs", [])[:-1]  # the last is the size of the vocabulary
     cutoffs = list(stored or config.cutoffs or [])
     if config.cutoffs not in (None, cutoffs):
-        raise ConfigError(f"model.cutoffs={config.cutoffs}: those of {config.checkpoint} are {cutoffs}")
+        raise ConfigError(f"model.cutoffs={config.cutoffs}: {config.checkpoint} has {cutoffs}. Leave the key out.")
     if len(cutoffs) != clusters:
-        raise ConfigError(f"{config.checkpoint}: has {clusters} clusters; give model.cutoffs=[...], their first ids")
+        raise ConfigError(
+            f"{config.checkpoint}: has {clusters} clusters after the head, but {len(cutoffs)} cutoffs. List the first "
+            "id of each cluster with model.cutoffs=[...]."
+        )
     return cutoffs

@@ -1,8 +1,8 @@
-"""Files of `torch.save`, read without executing anything.
+"""Read files written by `torch.save` without executing anything in them.
 
 A pickle is a program that names functions and classes, and loading it calls them. `torch.load(weights_only=True)` is
-safe, but cannot read the whole modules that the papers' code saves. Here torch reads the file (its archives and the
-older sequence of pickles), and an unpickler of our own takes an inert `Record` for whatever the pickle names.
+safe, but can't read the whole modules that the papers' code saves. Here torch reads the file (both its archives and the
+older sequence of pickles), and our own unpickler replaces everything that the pickle names by an inert `Record`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from torch import Tensor
 
 from pairscale.errors import InputError, PairscaleError
 
-# Modules whose names are in checkpoints: torch's, those of colorlessgreenRNNs (model) and of transformer-xl/pytorch.
+# Modules that checkpoints may name: torch's, and those of colorlessgreenRNNs (model) and transformer-xl/pytorch.
 KNOWN = (
     "torch",
     "collections",
@@ -46,7 +46,7 @@ _PARAMETERS = (
 
 
 class Record:
-    """An object in a pickle: the name of its class, the arguments of its construction, and its state."""
+    """An object in a pickle: the name of its class, the arguments of its constructor, and its state."""
 
     name = ""
     arguments: tuple[Any, ...]
@@ -61,24 +61,25 @@ class Record:
         self.state = state
 
 
-class _Unpickler(pickle._Unpickler):  # in Python, as that in C allots memory for any size which a pickle claims
+class _Unpickler(pickle._Unpickler):  # in Python, because the C version allocates any size that a pickle claims
     def find_class(self, module: str, name: str) -> Any:
-        """Return an inert class of its own for each name, as a pickle can set attributes of classes."""
+        """Return a new inert class for each name, because a pickle can set attributes of classes."""
         full = f"{module}.{name}"
         if full in _REAL:
             return _REAL[full]
         if module.partition(".")[0] not in KNOWN:
             raise InputError(
-                f"refused, as its pickle names {full}, which is part of no known checkpoint; nothing of it was executed"
+                f"not loaded, because its pickle names {full}, which no known checkpoint contains. Nothing in it was "
+                "executed."
             )
         return type(name, (Record,), {"name": full})
 
 
 def _inert() -> SimpleNamespace:
-    """Return what torch.load takes for the module pickle, for one file.
+    """Return a replacement for the module pickle that torch.load can use for one file.
 
-    The older form lists its arrays after the pickle that names them; torch leaves one that is not in the list as the
-    memory happens to be.
+    The older form lists its arrays after the pickle that names them. If an array is not in the list, torch would use
+    whatever happens to be in memory, so this raises ValueError.
     """
     named: set[str] = set()
 
@@ -97,7 +98,7 @@ def _inert() -> SimpleNamespace:
     def load(file: BinaryIO, **options: Any) -> Any:
         loaded = Unpickler(file, **options).load()
         if named and isinstance(loaded, list) and (lacking := named.difference(loaded)):
-            raise ValueError(f"the numbers of {len(lacking)} arrays are not in it")
+            raise ValueError(f"it lacks the numbers of {len(lacking)} arrays")
         return loaded
 
     return SimpleNamespace(__name__="inert", Unpickler=Unpickler, load=load)
@@ -105,22 +106,22 @@ def _inert() -> SimpleNamespace:
 
 @contextmanager
 def one_line_errors(path: Path) -> Iterator[None]:
-    """Raise InputError, in one line, for whatever a foreign file at `path` makes go wrong within."""
+    """Turn any error that a foreign file at `path` causes within the block into a one-line InputError."""
     try:
         yield
     except PairscaleError:
         raise
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise InputError(f"{path}: damaged, or nothing that can be imported ({reason})") from None
+        raise InputError(f"{path}: damaged, or not a checkpoint that can be imported ({reason}).") from None
 
 
 def read_torch_file(path: Path) -> Any:
-    """Return the object that `torch.save` wrote; instances of classes are records. Raises InputError in one line."""
+    """Return the object that `torch.save` wrote, with records for class instances. Raises a one-line InputError."""
     if not path.is_file():
-        raise InputError(f"{path}: no such file")
+        raise InputError(f"{path}: file not found.")
     with one_line_errors(path), path.open("rb") as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of classes whose source is not known
+        warnings.simplefilter("ignore")  # warnings about classes without source code
         _check_form(path)
         try:
             return torch.load(file, "cpu", pickle_module=_inert(), weights_only=False)
@@ -129,34 +130,34 @@ def read_torch_file(path: Path) -> Any:
 
 
 def _check_form(path: Path) -> None:
-    """Raise ValueError for forms of files that torch.load reads in other ways than with our unpickler."""
+    """Raise ValueError for file formats that torch.load would read without our unpickler."""
     if tarfile.is_tarfile(path):
-        raise ValueError("a tar archive")
+        raise ValueError("it is a tar archive")
     if _begins_as_archive(path):
         if "constants.pkl" in torch._C.PyTorchFileReader(str(path)).get_all_records():
-            raise ValueError("a TorchScript program")
+            raise ValueError("it is a TorchScript program")
         with zipfile.ZipFile(path) as archive:
             if any(member.compress_type for member in archive.infolist()):
-                raise ValueError("compressed, which torch.save never does, and so of any size")
+                raise ValueError("it is compressed, which torch.save never does, so its contents could have any size")
             if damaged := archive.testzip():
-                raise ValueError(f"its part {damaged} has changed")
+                raise ValueError(f"its part {damaged} was changed")
 
 
 def tensor_of(record: Any) -> Tensor:
-    """Return a record's tensor, a float32 copy. Raises other errors than InputError for what is none."""
+    """Return a record's tensor as a float32 copy. Raises errors of various types if the record is not a tensor."""
     while record.name in _PARAMETERS:
-        record = (record.arguments or record.state)[0]  # torch 0.2: in the state
+        record = (record.arguments or record.state)[0]  # torch 0.2 puts it in the state
     if record.name not in _TENSORS:
-        raise ValueError(f"{record.name} where a tensor belongs")
+        raise ValueError(f"it has {record.name} instead of a tensor")
     storage, offset, size, stride = record.arguments[:4]
     array = torch.empty(0, dtype=storage.dtype).set_(storage._untyped_storage)
     if math.prod(size) > len(array):
-        raise ValueError(f"size {list(size)} of {len(array)} numbers")
+        raise ValueError(f"a tensor of size {list(size)} has only {len(array)} numbers")
     return array.as_strided(size, stride, offset).to(torch.float32, copy=True)
 
 
 def is_pickled(path: Path) -> bool:
-    """Return True if a file begins as either form of torch.save, which no UTF-8 text can."""
+    """Return True if a file begins like either form of torch.save. No UTF-8 text does."""
     with path.open("rb") as file:
         return file.read(1) == b"\x80" or _begins_as_archive(path)
 
@@ -168,18 +169,18 @@ def _begins_as_archive(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The contents of a checkpoint: a pickled module or its state_dict."""
+    """The contents of a checkpoint, which is a pickled module or its state_dict."""
 
     tensors: dict[str, Tensor]  # float32, by their names in a state_dict
-    attributes: dict[str, dict[str, Any]]  # of each module, by its dotted name, "" for the model; {}: a state_dict
+    attributes: dict[str, dict[str, Any]]  # by dotted module name ("" for the model); empty for a state_dict
 
     def attribute(self, module: str, name: str, otherwise: Any = None) -> Any:
-        """Return an attribute of a module, or `otherwise`."""
+        """Return an attribute of a module, or `otherwise` if it has none."""
         return self.attributes.get(module, {}).get(name, otherwise)
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint. Raises InputError in one line for a file that is damaged, of another kind or not safe."""
+    """Read a checkpoint. Raises a one-line InputError if the file is damaged, unsafe or of another kind."""
     root = read_torch_file(path)
     records: dict[str, Any] = {}
     attributes: dict[str, dict[str, Any]] = {}
@@ -192,12 +193,12 @@ def read_checkpoint(path: Path) -> Checkpoint:
             records = {name: value for name, value in root.items() if isinstance(value, Record)}
         tensors = {name.removeprefix("module."): tensor_of(record) for name, record in records.items()}
     if not tensors:
-        raise InputError(f"{path}: holds neither a model nor a state_dict")
+        raise InputError(f"{path}: must contain a model or a state_dict.")
     return Checkpoint(tensors, attributes)
 
 
 def _collect(module: Record, name: str, records: dict[str, Any], attributes: dict[str, dict[str, Any]]) -> None:
-    """Add the records of a module's tensors, by their names in a state_dict, and its modules' attributes."""
+    """Collect the records of a module's tensors, by their names in a state_dict, and the attributes of its modules."""
     attributes[name] = module.state
     prefix = f"{name}." if name else ""
     for group in ("_parameters", "_buffers"):

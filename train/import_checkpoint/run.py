@@ -1,4 +1,4 @@
-"""The import of a published checkpoint and its vocabulary as a run folder, which is scored as any other."""
+"""Import a published checkpoint and its vocabulary as a run folder, which can be scored like any other."""
 
 from pathlib import Path
 
@@ -20,22 +20,24 @@ TXL = "transformer-xl/pytorch"
 
 
 def import_run(config: RunConfig) -> RunFolder:
-    """Return the run folder of the checkpoint in config.model (an ImportedConfig), written unless it is done.
+    """Import the checkpoint in config.model (an ImportedConfig) unless that is done, and return its run folder.
 
-    Raises InputError for files that are missing, damaged, unsafe or do not fit each other, ConfigError for values that
-    do not fit them, RunError if the run is done with another file of that name.
+    Raises:
+        InputError: if files are missing, damaged or unsafe, or do not fit each other.
+        ConfigError: if values do not fit the files.
+        RunError: if the run was imported from a different file with the same name.
     """
     model = config.model
     if not isinstance(model, ImportedConfig):
-        raise ConfigError(f"model={model.name}: is trained here; only model=imported is read from a checkpoint")
+        raise ConfigError(f"model={model.name}: can't be imported. Only model=imported reads a published checkpoint.")
     path = Path(model.checkpoint).expanduser()
     if not path.is_file():
-        raise InputError(f"model.checkpoint={model.checkpoint}: no such file")
+        raise InputError(f"model.checkpoint={model.checkpoint}: file not found.")
     digest = sha256_file(path)
     folder = RunFolder.of(config)
     if folder.done:
         _check_source(folder, path, digest)
-        say(str(folder.path), "done already", "green")
+        say(f"{folder.path} (nothing to do)", "Already imported:", "green")
         return folder
     checkpoint = read_checkpoint(path)
     importer = _importer(path, checkpoint)
@@ -43,7 +45,7 @@ def import_run(config: RunConfig) -> RunFolder:
         vocabulary = read_vocabulary(model, one_a_line=importer == TXL)
         imported, weights = (lstm if importer == LSTM else transformer_xl)(checkpoint, model, vocabulary)
         tokenizer = vocabulary.tokenizer(model.tokenizer)
-        with without_weights():  # they are replaced at once
+        with without_weights():  # they are loaded below
             built = build_model(imported, len(tokenizer))
         built.load_state_dict(weights, assign=True)
     parameters = sum(parameter.numel() for parameter in built.parameters())
@@ -68,25 +70,28 @@ def import_run(config: RunConfig) -> RunFolder:
             vocabulary=len(tokenizer),
         )
     sizes = f"{parameters:,} parameters, {len(tokenizer):,} words"
-    say(f"{folder.path}: {sizes}, of {importer}", "imported", "green")
+    say(f"{folder.path} ({sizes}, from {importer})", "Imported:", "green")
     return folder
 
 
 def _importer(path: Path, checkpoint: Checkpoint) -> str:
-    """Return the code that wrote a checkpoint, LSTM or TXL. Raises InputError for other models."""
+    """Return which code wrote a checkpoint, LSTM or TXL. Raises InputError for other models."""
     if "encoder.weight" in checkpoint.tensors:
         return LSTM
     if any(name.startswith("word_emb.") for name in checkpoint.tensors):
         return TXL
     names = ", ".join(list(checkpoint.tensors)[:3])
-    raise InputError(f"{path}: neither of {LSTM} (encoder.weight) nor of {TXL} (word_emb), but has {names}")
+    raise InputError(
+        f"{path}: this checkpoint is neither from {LSTM} (it has no encoder.weight) nor from {TXL} (no word_emb). It "
+        f"has {names}."
+    )
 
 
 def _check_source(folder: RunFolder, path: Path, digest: str) -> None:
-    """Raise RunError if a run that is done was imported from another file than the one of its name now."""
+    """Raise RunError if a finished run was imported from a different file than the one at `path` now."""
     imported = folder.read_manifest()["source"]["checkpoint_sha256"]
     if imported != digest:
         raise RunError(
-            f"{folder.path}: done, but imported from another file ({imported[:8]}) than {path} is now ({digest[:8]}); "
-            "give another study, or remove the run's folder"
+            f"{folder.path}: this run was imported from a file with the digest {imported[:8]}, but {path} now has "
+            f"{digest[:8]}. Choose another study, or remove the run's folder."
         )

@@ -1,6 +1,6 @@
-"""The training loop: all between the configuration of a run and its exported model.
+"""The training loop: everything between a run's configuration and its exported model.
 
-Read training.py first: it is one training from top to bottom. state.py has what a resumed run needs, batches.py the
-order of the text, perplexity.py validation, snapshots.py weights for trajectories, preemption.py signals, and device.py
-threads, precision and several devices.
+Read training.py first: it trains one run, from top to bottom. state.py saves what a resumed run needs, batches.py
+orders the text, perplexity.py validates, snapshots.py saves weights for trajectories, preemption.py handles signals,
+and device.py sets threads, precision and devices.
 """

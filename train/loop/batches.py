@@ -1,7 +1,7 @@
-"""The batches of a run, addressed by step, so that a run can resume at any step.
+"""Return the batch of any step of a run, so that a run can resume at any step.
 
-`Columns` reads one stream in columns whose state is carried from step to step; `Blocks` reads blocks of text, each from
-its beginning, for the next token or with the objective of `Masked`.
+`Columns` reads one stream in columns and carries their state from step to step. `Blocks` reads each block of text from
+its beginning, to predict the next token or the tokens that `Masked` hides.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from train.recipes import RecipeConfig
 
 Ids = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-NO_TARGET = -100  # in place of a target that is none: padding, and tokens that are not hidden
+NO_TARGET = -100  # marks places where nothing is predicted: padding, and tokens that are not hidden
 
 
 @dataclass
 class Batch:
-    """One step, or a rank's part of it: inputs (B, T) and targets (B, T) int64.
+    """One step, or one rank's part of it: inputs (B, T) and targets (B, T) int64.
 
-    Targets are the tokens after the inputs, or hidden tokens; NO_TARGET where there is none.
+    Targets are the tokens after the inputs, or hidden tokens. NO_TARGET marks places without a target.
     """
 
     inputs: Tensor
     targets: Tensor
-    first: bool  # True if it reads from an initial state
-    count: float | None = None  # targets of the step, for each rank; None: every place has one
-    # Of a hybrid objective. Each kind of rows then weighs as its share of the step's rows: `count` and `causal_count`
-    # are those of its own targets, divided by that share.
+    first: bool  # True if it is read from an initial state
+    count: float | None = None  # number of targets in the step, per rank; None: every place has one
+    # For a hybrid objective only. Causal and masked rows are weighted by their shares of the step's rows: `count` and
+    # `causal_count` are the numbers of targets in masked and in causal rows, each divided by the share of these rows.
     causal_count: float | None = None
-    causal: Tensor | None = None  # (B,) bool: rows that are read causally
+    causal: Tensor | None = None  # (B,) bool: True for rows that are read causally
 
     def terms(self) -> list[tuple[Tensor | None, float]]:
-        """Return the terms of the loss: places (N,) of their targets, None for all, and the divisor of their sum."""
+        """Return the terms of the loss: for each the places (N,) of its targets (None: all) and its divisor."""
         if self.count is None:
             return [(None, self.targets.numel())]
         there = self.targets != NO_TARGET
@@ -56,7 +56,7 @@ class Batch:
         return [(_places(there & ~causal), self.count), (_places(there & causal), self.causal_count)]
 
     def parts(self, count: int) -> list[Batch]:
-        """Return the batch in at most `count` parts of about as many rows."""
+        """Split the batch into at most `count` parts with about the same number of rows."""
         if count == 1:
             return [self]
         causal = [None] * count if self.causal is None else self.causal.tensor_split(count)
@@ -69,39 +69,40 @@ def _places(chosen: Tensor) -> Tensor:
 
 
 class Batches(ABC):
-    """All steps of a run, in order; epochs have equally many."""
+    """All steps of a run, in order. Every epoch has the same number of steps."""
 
     def __init__(self, words: int, steps_per_epoch: int, recipe: RecipeConfig):
-        """Take a sample's number of reference words. Raises ConfigError for 0 < budget < 1 word."""
+        """Plan the steps for a sample of `words` reference words. Raises ConfigError if 0 < budget < 1 word."""
         self.words = words
         self.steps_per_epoch = steps_per_epoch
         budget = recipe.budget
         seen = budget.words_seen(words)
         if seen < 1 and budget.epochs:
             raise ConfigError(
-                f"recipe.budget.epochs={budget.epochs}: must hold at least one word, or be 0 for an untrained model"
+                f"recipe.budget.epochs={budget.epochs}: too small, less than one word would be read. Raise it, or set "
+                "it to 0 for an untrained model."
             )
         self.steps = self.steps_for(seen)
 
     @abstractmethod
     def at(self, step: int) -> Batch:
-        """Return the batch of a step (from 0), or this rank's part of it."""
+        """Return the batch of a step (counted from 0), or this rank's part of it."""
 
     @abstractmethod
     def steps_within(self, words: int) -> int:
-        """Return the fewest steps of an epoch in which so many reference words are seen."""
+        """Return the smallest number of steps in an epoch that read `words` reference words."""
 
     @abstractmethod
     def share_read(self, within: int) -> float:
-        """Return the share of an epoch's tokens that `within` of its steps read."""
+        """Return the share of an epoch's tokens that its first `within` steps read."""
 
     def steps_for(self, words: int) -> int:
-        """Return the fewest steps in which so many reference words are seen, with repeats."""
+        """Return the smallest number of steps that read `words` reference words, counting repeats."""
         epochs, rest = divmod(words, self.words)
         return epochs * self.steps_per_epoch + self.steps_within(rest)
 
     def words_seen(self, step: int) -> int:
-        """Return the reference words read after `step` steps, with repeats, to the nearest word."""
+        """Return the number of reference words read in `step` steps, counting repeats, to the nearest word."""
         epochs, within = divmod(step, self.steps_per_epoch)
         return epochs * self.words + round(self.share_read(within) * self.words)
 
@@ -109,26 +110,36 @@ class Batches(ABC):
         return self.steps
 
     def after(self, step: int) -> Iterator[Batch]:
-        """Yield the batches after `step` steps, to the end of the run."""
+        """Yield all batches of the run after the first `step`."""
         return map(self.at, range(step, self.steps))
 
 
 class Columns(Batches):
-    """The sample's stream cut into `batch` columns, walked in steps of `bptt`.
+    """All steps of a run that cuts the sample's stream into `batch` columns and reads `bptt` tokens of each per step.
 
-    Each epoch walks the same columns in the same order from an initial state, as in the published code of both models;
-    its last step may be shorter. The stream begins after an `<eos>`, so that its first token is predicted too, and the
-    last column is filled up from the stream's start (fewer than `batch` tokens), so that every token is predicted in
-    every epoch. The sample's own order is random, so no seed is needed here.
+    Each epoch reads the same columns in the same order from an initial state, as in the published code of both models.
+    Its last step may be shorter. The stream begins after an `<eos>`, so that its first token is predicted, too. The
+    last column is filled with fewer than `batch` tokens from the start of the stream, so that every token is predicted
+    in every epoch. The sample is already in random order, so no seed is needed here.
     """
 
     def __init__(self, tokens: npt.NDArray[Any], words: int, recipe: RecipeConfig, share: tuple[int, int] = (0, 1)):
-        """Take the sample's ids and its number of reference words; of (rank, ranks) in `share` read the rank's columns.
+        """Cut the token ids of a sample of `words` reference words into columns.
 
-        Steps and words are those of all. Raises ConfigError for fewer tokens than columns or 0 < budget < 1 word.
+        Args:
+            tokens: the ids of the sample (N,).
+            words: the number of reference words in the sample.
+            recipe: the recipe that sets the number of columns, the tokens per step and the budget.
+            share: this rank and the number of ranks. Only this rank's columns are read; steps and words count all.
+
+        Raises:
+            ConfigError: if there are fewer tokens than columns, or if 0 < budget < 1 word.
         """
         if len(tokens) < recipe.batch:
-            raise ConfigError(f"recipe.batch={recipe.batch}: more columns than the sample has tokens ({len(tokens)})")
+            raise ConfigError(
+                f"recipe.batch={recipe.batch}: too many columns for a sample of {len(tokens)} tokens. Lower "
+                "recipe.batch or raise sample.size."
+            )
         self.bptt = recipe.bptt
         self.column = -(-len(tokens) // recipe.batch)
         used = self.column * recipe.batch
@@ -141,14 +152,14 @@ class Columns(Batches):
         super().__init__(words, -(-self.column // self.bptt), recipe)
 
     def steps_within(self, words: int) -> int:
-        depth = -(-words * self.column // self.words)  # of the columns that hold them, in tokens
+        depth = -(-words * self.column // self.words)  # tokens to read in each column
         return -(-depth // self.bptt)
 
     def share_read(self, within: int) -> float:
         return min(within * self.bptt, self.column) / self.column
 
     def at(self, step: int) -> Batch:
-        """Return the batch of a step (from 0)."""
+        """Return the batch of a step (counted from 0)."""
         within = step % self.steps_per_epoch
         part = slice(within * self.bptt, (within + 1) * self.bptt)
         inputs = torch.from_numpy(self.inputs[:, part].astype(np.int64))
@@ -158,12 +169,12 @@ class Columns(Batches):
 
 @dataclass(frozen=True)
 class Masked:
-    """The objective of a masked model; `shift`: positions before a hidden token at which it is predicted."""
+    """The objective of a masked model, which draws the tokens to hide."""
 
     masking: MaskingConfig
-    shift: int
-    vocabulary: int  # of the study's tokenizer
-    begins_word: Bools  # (vocabulary,) False: a token that continues the word of the one before it
+    shift: int  # how many positions before a hidden token it is predicted
+    vocabulary: int  # number of tokens of the study's tokenizer
+    begins_word: Bools  # (vocabulary,) False for a token that continues the word of the token before it
 
     @classmethod
     def of(cls, masking: MaskingConfig, shift: int, tokenizer: Tokenizer) -> Masked:
@@ -174,9 +185,9 @@ class Masked:
         return cls(masking, shift, len(tokenizer), begins)
 
     def causal(self, first: int, count: int) -> Bools | None:
-        """Return which of `count` blocks, from number `first` of the run on, are causal (count,); None: never any.
+        """Return which of `count` blocks of the run, starting with block `first`, are causal (count,); None: never any.
 
-        They are spread evenly: of any n blocks in a row, n times the share, to within one.
+        Causal blocks are spread evenly: any n blocks in a row contain n times the share of them, to within one.
         """
         if (share := self.masking.causal_share) is None:
             return None
@@ -184,11 +195,12 @@ class Masked:
         return causal
 
     def hidden(self, blocks: Ids, rng: np.random.Generator, causal: Bools | None = None) -> tuple[Ids, Ids]:
-        """Return inputs and targets (B, T) of blocks (B, T) of the study's ids, NO_TARGET where there is no token.
+        """Hide tokens of blocks (B, T) of the study's ids, and return the inputs and targets (B, T) of the network.
 
-        Of the tokens but `<eos>`, a share is drawn, at least one in a batch: of these some are replaced by the mask and
-        some by random tokens (Devlin et al. 2019, section 3.1). Ids of inputs and targets are those of the network.
-        In blocks that are `causal` (B,) none is hidden and each is a target.
+        A share of all tokens except `<eos>` is drawn, at least one per batch. Some of these are replaced by the mask
+        and some by random tokens (Devlin et al. 2019, section 3.1). Inputs and targets use the network's ids; NO_TARGET
+        marks places in `blocks` and targets without a token. In `causal` blocks (B,), every token is a target and none
+        is hidden.
         """
         padded = blocks == NO_TARGET
         ids = np.where(padded, PAD, blocks + SPECIAL_TOKENS)
@@ -197,7 +209,7 @@ class Masked:
             real &= ~causal[:, None]
         if self.masking.whole_words:
             first = real & (self.begins_word[np.where(padded, EOS, blocks)] | ~np.pad(real[:, :-1], [(0, 0), (1, 0)]))
-            word = np.cumsum(first)  # of each token, from 1
+            word = np.cumsum(first)  # number of each token's word, from 1
             drawn = real & (rng.random(word[-1] + 1) < self.masking.share)[word.reshape(real.shape)]
         else:
             drawn = real & (rng.random(real.shape) < self.masking.share)
@@ -216,15 +228,15 @@ class Masked:
 
 
 class Blocks(Batches):
-    """All steps of a run: the sample cut into blocks of `context` tokens, `batch` of them a step, shuffled each epoch.
+    """All steps of a run that reads blocks of `context` tokens, `batch` per step, in a new order in each epoch.
 
-    A block begins with `<eos>`. By `packing` it holds
-    stream      the next tokens, whatever they belong to; the last block is filled up from the sample's start
-    sentences   whole sentences, as many as fit, in the sample's order; the rest is padding
-    documents   whole documents likewise, of samples that are drawn by documents
-    A sentence or document longer than a block is cut. Attention reaches over all that is in a block, across the ends of
-    sentences and documents, as in GPT-2 and RoBERTa (FULL-SENTENCES). The order of epoch e and what is hidden in step s
-    follow from the seed and e or s alone. `masked`: None for the next token.
+    A block begins with `<eos>`. What follows depends on `packing`:
+    stream      the next tokens of the sample; the last block is filled from the start of the sample
+    sentences   as many whole sentences as fit, in the sample's order, then padding
+    documents   as many whole documents as fit, for samples that are drawn by documents
+    Sentences or documents longer than a block are cut. Attention spans the whole block, across the ends of sentences
+    and documents, as in GPT-2 and RoBERTa (FULL-SENTENCES). The order in epoch e depends only on the seed and e; the
+    tokens hidden in step s depend only on the seed and s.
     """
 
     def __init__(
@@ -235,8 +247,19 @@ class Blocks(Batches):
         masked: Masked | None = None,
         share: tuple[int, int] = (0, 1),
     ):
-        """`seed` orders blocks and draws what is hidden; `share`: (rank, ranks). Raises as Batches does."""
-        length = recipe.bptt + (masked is None)  # the next token of the last one, too
+        """Cut the sample into blocks.
+
+        Args:
+            sample: the tokens of the sample and the ends of its units.
+            recipe: the recipe that sets block length, batch, packing and budget.
+            seed: orders the blocks and draws the hidden tokens.
+            masked: the masked objective; None to predict the next token.
+            share: this rank and the number of ranks.
+
+        Raises:
+            ConfigError: if the sample does not fit the packing, or if 0 < budget < 1 word.
+        """
+        length = recipe.bptt + (masked is None)  # one more, because the last token's successor is predicted, too
         self.blocks = cut(sample, recipe.packing, length)
         self.batch, self.seed, self.masked, self.share = recipe.batch, seed, masked, share
         super().__init__(sample.words, -(-len(self.blocks) // recipe.batch), recipe)
@@ -262,7 +285,7 @@ class Blocks(Batches):
             causal = self.masked.causal(epoch * len(self.blocks) + within * self.batch, len(blocks))
             inputs, targets = self.masked.hidden(blocks, rng, causal)
         count = np.count_nonzero(targets != NO_TARGET) / ranks
-        each = -(-len(blocks) // ranks)  # rows of a rank, some of which may be read again without a target
+        each = -(-len(blocks) // ranks)  # rows per rank; some may be read a second time, without targets
         rows = np.arange(rank * each, (rank + 1) * each)
         own = targets[rows % len(blocks)]
         own[rows >= len(blocks)] = NO_TARGET
@@ -275,13 +298,16 @@ class Blocks(Batches):
 
 
 def _divisor(targets: Ids, rows: Bools) -> float:
-    """Return the divisor of the summed loss of some rows of targets (B, T): their mean weighs as their share of B."""
+    """Return what to divide the summed loss of these rows of targets (B, T) by, so that rows keep their share of B."""
     count = np.count_nonzero(targets[rows] != NO_TARGET)
     return count * len(rows) / np.count_nonzero(rows) if count else 1.0
 
 
 def cut(sample: SampleTokens, packing: str, length: int) -> npt.NDArray[np.int32]:
-    """Return a sample as blocks (B, length) of ids, `<eos>` first, NO_TARGET for padding. Raises ConfigError."""
+    """Cut a sample into blocks (B, length) of ids that begin with `<eos>`; NO_TARGET marks padding.
+
+    Raises ConfigError if `packing` is "documents" and the sample was not drawn by documents.
+    """
     tokens = sample.tokens.astype(np.int32)
     room = length - 1
     if packing == "stream":
@@ -293,11 +319,11 @@ def cut(sample: SampleTokens, packing: str, length: int) -> npt.NDArray[np.int32
 
 
 def _packed(tokens: npt.NDArray[np.int32], ends: Ids, room: int) -> npt.NDArray[np.int32]:
-    """Return rows (B, room) of whole units, which end at `ends`, as many as fit, the longer ones cut; then padding."""
+    """Return rows (B, room) of as many whole units as fit, then padding. Longer units are cut; units end at `ends`."""
     parts: list[tuple[int, int]] = []  # begin and end of each row
     begin = start = 0
     for end in ends.tolist():
-        if end - begin > room and start > begin:  # this unit does not fit behind those before it
+        if end - begin > room and start > begin:  # this unit does not fit into the row
             parts.append((begin, start))
             begin = start
         while end - begin > room:
@@ -313,12 +339,12 @@ def _packed(tokens: npt.NDArray[np.int32], ends: Ids, room: int) -> npt.NDArray[
 
 
 def _ends(sample: SampleTokens, packing: str) -> Ids:
-    """Return where the units of a sample end, behind their `<eos>`."""
+    """Return the positions just after each unit of a sample, its `<eos>` included."""
     sentences = np.flatnonzero(sample.tokens == EOS) + 1
     if packing == "sentences":
         return sentences
     if sample.documents is None:
-        raise ConfigError("recipe.packing=documents: needs whole documents; give sample.unit=document")
+        raise ConfigError("recipe.packing=documents: needs a sample of whole documents. Add sample.unit=document.")
     return sentences[np.cumsum(sample.documents) - 1]
 
 

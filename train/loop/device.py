@@ -1,9 +1,9 @@
-"""Where a run computes: its device, threads, precision and memory, and its processes if it has several devices.
+"""Set up a run's device, threads, precision and memory, and its processes if it uses several devices.
 
-On several devices a run has a process for each, its *rank*, and Lightning's DDP between them. The columns of a step are
-divided evenly: each rank reads its own and carries their state, and DDP averages the gradients, so that a step has the
-same words as on one device. Rank 0 is the process that the user started; it validates, exports and writes all files
-while the others wait. They end when it does, however that happens.
+On several devices, a run has one process per device (a *rank*), and Lightning's DDP connects them. The columns of a
+step are divided evenly. Each rank reads its own columns and carries their state, and DDP averages the gradients, so a
+step reads the same words as on one device. Rank 0 is the process that the user started. It validates, exports and
+writes all files while the others wait. They end when it ends, however that happens.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
-END_SECONDS = 60  # for the other ranks to end after rank 0
+END_SECONDS = 60  # how long the other ranks may take to end after rank 0
 
-PARAMETERS_PER_THREAD = 10_000_000  # a smaller model's steps are too short to be shared out (docs/benchmarks.md)
+PARAMETERS_PER_THREAD = 10_000_000  # smaller models have steps too short to divide (docs/benchmarks.md)
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4  # mallopt(3)
 
 
 def device_of(trainer: TrainerConfig, needed: int = 1) -> str:
-    """Return "cuda" or "cpu" (no other has float64, for sums). Raises ConfigError if fewer than `needed` GPUs exist."""
+    """Return "cuda" or "cpu". Other devices lack float64, which sums need.
+
+    Raises ConfigError if a GPU is requested and there is none, or if several are needed and there are too few.
+    """
     if trainer.accelerator == "cpu":
         return "cpu"
     import torch
@@ -44,25 +47,28 @@ def device_of(trainer: TrainerConfig, needed: int = 1) -> str:
     gpus = torch.cuda.device_count()
     if needed > 1 and gpus < needed:
         raise ConfigError(
-            f"trainer.devices={needed}: {gpus} GPUs are available; trainer.accelerator=cpu takes processes instead"
+            f"trainer.devices={needed}: needs {needed} GPUs, but this machine has {gpus}. To use {needed} processes on "
+            "the CPU instead, add trainer.accelerator=cpu."
         )
     if trainer.accelerator == "gpu" and not gpus:
-        raise ConfigError("trainer.accelerator=gpu: no CUDA GPU is available; auto and cpu take the CPU")
+        raise ConfigError("trainer.accelerator=gpu: no CUDA GPU is available. Use trainer.accelerator=auto or cpu.")
     return "cuda" if gpus else "cpu"
 
 
 def takes_gpu(config: RunConfig) -> bool:
-    """Return True if a run computes on a GPU where there is one."""
+    """Return True if a run uses a GPU when there is one."""
     return config.trainer.accelerator != "cpu" and not config.model.counted
 
 
 def threads_for(trainer: TrainerConfig, parameters: int | None, recorded: int | None = None, processes: int = 1) -> int:
-    """Return the number of threads to compute in.
+    """Return the number of threads to compute with.
 
-    It is `trainer.threads`, else that `recorded` of a resumed run, whose bits depend on it, else one for each
-    PARAMETERS_PER_THREAD of the model (None: no limit), within the idle cores and OMP_NUM_THREADS. Threads wait for
-    each other in every step, so one that shares its core delays all: beside a busy process a small model in two
-    threads nearly stands still, in one it loses a fifth. Several `processes` of a run divide all cores.
+    This is `trainer.threads` if set; otherwise the `recorded` number of a resumed run, whose exact results depend on
+    it; otherwise one thread per PARAMETERS_PER_THREAD `parameters` (None: no limit), within the idle cores and
+    OMP_NUM_THREADS. Several `processes` of a run divide all cores.
+
+    Threads wait for each other in every step, so one that shares its core delays all of them. Next to a busy process, a
+    small model with two threads nearly stops, while with one thread it loses a fifth of its speed.
     """
     if trainer.threads or recorded:
         return int(trainer.threads or recorded or 1)
@@ -77,9 +83,9 @@ def threads_for(trainer: TrainerConfig, parameters: int | None, recorded: int | 
 def set_up_cpu(
     trainer: TrainerConfig, parameters: int | None = None, recorded: int | None = None, processes: int = 1
 ) -> None:
-    """Compute in the number of threads of `threads_for`, and keep freed memory.
+    """Set the number of threads (see `threads_for`), and keep freed memory.
 
-    glibc would return arrays of hundreds of MB at once, and each step wait for the same pages to be zeroed again.
+    glibc would return freed arrays of hundreds of MB at once, and each step would wait for the same pages to be zeroed.
     """
     import torch
 
@@ -87,13 +93,16 @@ def set_up_cpu(
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         if hasattr(libc, "gnu_get_libc_version"):
-            if not libc.mallopt(M_MMAP_THRESHOLD, 2**31 - 1):  # an older glibc takes 32 MB at most
+            if not libc.mallopt(M_MMAP_THRESHOLD, 2**31 - 1):  # older versions of glibc accept at most 32 MB
                 libc.mallopt(M_MMAP_MAX, 0)
             libc.mallopt(M_TRIM_THRESHOLD, -1)  # never
 
 
 def set_up_gpu(bf16: bool) -> None:
-    """Compute cuDNN's layers (LSTMs) in float32, or with `bf16` in TF32, reproducibly; call before cuBLAS is used."""
+    """Make cuDNN's layers (LSTMs) compute in float32, or in TF32 with `bf16`, and make cuBLAS reproducible.
+
+    Call this before cuBLAS is used.
+    """
     import torch
 
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -101,7 +110,7 @@ def set_up_gpu(bf16: bool) -> None:
 
 
 def bf16_warning(config: RunConfig) -> str:
-    """Return a warning if a run computes in bf16 on a CPU that has no instructions for it; "" otherwise."""
+    """Return a warning if a run uses bf16 on a CPU without instructions for it, else ""."""
     if config.precision != "bf16" or config.model.counted or device_of(config.trainer) != "cpu":
         return ""
     from train.models.base import cpu_has_bf16
@@ -109,14 +118,14 @@ def bf16_warning(config: RunConfig) -> str:
     if cpu_has_bf16():
         return ""
     return (
-        "precision=bf16: this CPU has no instructions for it, and takes many times as long as with precision=fp32, "
-        "which is another run"
+        "precision=bf16: this CPU has no bf16 instructions, so training takes many times as long as with "
+        "precision=fp32 (which would be a different run)."
     )
 
 
 @contextmanager
 def without_gradients(device: torch.device, bf16: bool) -> Iterator[None]:
-    """Compute without gradients, products in bfloat16 or float32; afterwards `set_up_gpu` is as before."""
+    """Turn gradients off and set the precision of products for the block; restore `set_up_gpu` afterwards."""
     import torch
 
     before = torch.backends.cudnn.allow_tf32
@@ -130,30 +139,30 @@ def without_gradients(device: torch.device, bf16: bool) -> Iterator[None]:
 
 @contextmanager
 def enough_memory(otherwise: str) -> Iterator[None]:
-    """Raise RunError if a GPU has not enough memory, in one line that ends with the remedy `otherwise`."""
+    """Raise a one-line RunError if a GPU runs out of memory. The message ends with the remedy `otherwise`."""
     import torch
 
     try:
         yield
     except torch.OutOfMemoryError as error:
         reason = " ".join(str(error).split())[:200]
-        raise RunError(f"the GPU has not enough memory ({reason}); {otherwise}") from error
+        raise RunError(f"The GPU ran out of memory ({reason.rstrip('.')}); {otherwise}.") from error
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """This process among those of its run; alone, everything here is the identity."""
+    """The rank of this process among the `size` processes of its run. A single process is rank 0 of 1."""
 
     rank: int = 0
     size: int = 1
 
     @property
     def first(self) -> bool:
-        """True on the rank that writes files."""
+        """True for the rank that writes files."""
         return self.rank == 0
 
     def gathered(self, value: T) -> list[T]:
-        """Return the values of all ranks, by rank. All of them call it."""
+        """Return the values of all ranks, in order. All ranks have to call it."""
         if self.size == 1:
             return [value]
         from torch import distributed
@@ -165,9 +174,9 @@ class Ranks:
 
 @contextmanager
 def other_ranks(config: RunConfig, checkpoint: Path | None) -> Iterator[Ranks]:
-    """Start ranks 1 to N-1 on this machine, by its environment as Lightning would; end them with the block.
+    """Start ranks 1 to N-1 on this machine, as Lightning would, and end them at the end of the block.
 
-    `checkpoint` is the one that they all go on from.
+    All ranks resume from `checkpoint`, if there is one.
     """
     size = config.trainer.devices
     if size == 1:
@@ -189,14 +198,14 @@ def other_ranks(config: RunConfig, checkpoint: Path | None) -> Iterator[Ranks]:
             started.append(process)
             assert process.stdin is not None
             pickle.dump((config, checkpoint), process.stdin)
-            process.stdin.flush()  # left open: the other rank ends when it closes
+            process.stdin.flush()  # left open, because the other rank ends when it closes
         os.environ.update(meeting | {"LOCAL_RANK": "0"})
         yield Ranks(0, size)
     finally:
         os.environ.clear()
         os.environ.update(before)
         if distributed.is_initialized():
-            distributed.destroy_process_group()  # the next run of a sweep makes its own
+            distributed.destroy_process_group()  # the next run of a sweep creates its own
         for process in started:
             assert process.stdin is not None
             process.stdin.close()

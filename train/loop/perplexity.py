@@ -1,6 +1,7 @@
-"""Perplexity for comparisons: total nats per reference word, whatever the model's tokens are.
+"""Measure perplexity per reference word, so that models with different tokens can be compared.
 
-Of models that carry a state, of those that read blocks, and of masked ones, whose pseudo-perplexity is something else.
+There is a function each for models that carry a state, for models that read blocks, and for masked models. The
+pseudo-perplexity of masked models can't be compared with perplexities.
 """
 
 import math
@@ -16,28 +17,28 @@ from corpora.prepare import HeldOut
 from corpora.tokenizers import EOS, MASK, SPECIAL_TOKENS, UNK
 from train.models.base import LanguageModel
 
-MOST_NATS = 709.0  # exp of more overflows
-COLUMN_RANGE = 3.0  # nats a token between columns of one text, whose sources differ by 1 to 2
-COLUMNS = 16  # of held-out text, the same for every model
-STEP = 128  # tokens a column and step
-READ = 4096  # tokens that are read at a time, in windows or sentences
+MOST_NATS = 709.0  # the exponential of a larger number overflows
+COLUMN_RANGE = 3.0  # largest normal difference between columns of a text, in nats per token; sources differ by 1 to 2
+COLUMNS = 16  # columns of the held-out text, the same for every model
+STEP = 128  # tokens per column and step
+READ = 4096  # tokens to read at a time, in windows or sentences
 
 
 @dataclass(frozen=True)
 class Perplexity:
     """Losses on held-out text, in nats, and their denominators."""
 
-    nats: float  # all tokens, <eos> included
+    nats: float  # sum over all tokens, including <eos>
     eos_nats: float
     unk_nats: float
-    words: int  # reference words; <eos> is none
+    words: int  # number of reference words, without <eos>
     sentences: int
-    tokens: int  # <eos> is none
-    unk: int  # tokens outside the vocabulary
-    columns: tuple[float, ...] = ()  # nats per token of each part of the text that has its own state
+    tokens: int  # number of tokens, without <eos>
+    unk: int  # number of tokens outside the vocabulary
+    columns: tuple[float, ...] = ()  # nats per token in each part of the text that has its own state
     vocabulary: int = 0  # 0: unknown
-    # True for the losses of a masked model: of each token given all others of its sentence (Salazar et al. 2020,
-    # section 2.3). They are no losses of a distribution over texts: comparable between masked models alone.
+    # True for a masked model, whose losses are those of each token given all others in its sentence (Salazar et al.
+    # 2020, section 2.3). They don't define a distribution over texts, so only masked models can be compared by them.
     is_pseudo: bool = False
 
     @property
@@ -46,10 +47,10 @@ class Perplexity:
 
     @property
     def stuck(self) -> str | None:
-        """The reason why the model has hardly learned, or None.
+        """A warning if the model has hardly learned anything, else None.
 
-        Knowing nothing costs ln V nats for each of V tokens. If the columns, parts of one text in random order, differ
-        by more than COLUMN_RANGE, the model does not leave the state in which some begin.
+        A model that knows nothing needs ln V nats per token, with a vocabulary of V. The columns are parts of one text
+        in random order; if they differ by more than COLUMN_RANGE, some never leave the state in which they begin.
         """
         if not self.columns or self.vocabulary < 2:
             return None
@@ -59,31 +60,35 @@ class Perplexity:
             return None
         low, high = min(self.columns), max(self.columns)
         return (
-            f"the model has hardly left the state it began in: {len(self.columns)} parts of the validation text have "
-            f"{low:.1f} to {high:.1f} nats a token, {above} more than the {chance:.1f} of knowing nothing about "
-            f"{self.vocabulary:,} tokens; more epochs (recipe.budget), a longer recipe.warmup or a lower recipe.lr help"
+            f"The model has hardly learned anything: its loss is {low:.1f} to {high:.1f} nats per token in "
+            f"{len(self.columns)} parts of the validation text, and {above} of them are worse than guessing among "
+            f"{self.vocabulary:,} tokens ({chance:.1f} nats). Try more epochs (recipe.budget), a longer recipe.warmup "
+            "or a lower recipe.lr."
         )
 
     @property
     def value(self) -> float:
-        """exp(nats per reference word), the nats of `<eos>` included."""
+        """The perplexity per reference word: exp(nats / words), with `<eos>` among the nats."""
         return _exp(self.nats / self.words)
 
     @property
     def without_eos(self) -> float:
-        """Perplexity without the nats of `<eos>`."""
+        """The perplexity without the nats of `<eos>`."""
         return _exp((self.nats - self.eos_nats) / self.words)
 
     @property
     def without_unk(self) -> float:
-        """Perplexity without `<eos>` and unknown words; NaN if all are unknown or tokens are not reference words."""
+        """The perplexity without `<eos>` and unknown words.
+
+        It is NaN if all words are unknown, or if tokens are not reference words.
+        """
         known = self.words - self.unk
         if self.unk and (self.tokens != self.words or not known):
             return math.nan
         return _exp((self.nats - self.eos_nats - self.unk_nats) / known)
 
     def metrics(self) -> dict[str, float]:
-        """Columns of metrics.csv; valid_oov_rate is a share of the model's own tokens."""
+        """Return the columns for metrics.csv. valid_oov_rate is a share of the model's own tokens."""
         nats, unk = self.nats / self.words, self.unk / self.tokens
         if self.is_pseudo:
             return {"valid_pseudo_nats_per_word": nats, "valid_pseudo_ppl": self.value, "valid_oov_rate": unk}
@@ -97,16 +102,19 @@ class Perplexity:
 
 
 def _exp(nats: float) -> float:
-    """Return exp, infinite instead of an overflow."""
+    """Return the exponential, or infinity if it would overflow."""
     return math.exp(nats) if nats < MOST_NATS else math.inf
 
 
 def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> Perplexity:
-    """Return the perplexity of `model` on held-out text, read with carried state from an `<eos>`, without dropout."""
+    """Return the perplexity of a model that carries its state through the held-out text, starting at an `<eos>`.
+
+    Dropout is off.
+    """
     tokens = torch.from_numpy(held_out.tokens.astype("int64"))
     columns = max(1, min(COLUMNS, len(tokens) // STEP))
     length = -(-len(tokens) // columns)
-    # Each column starts after the last token of the one before it; padding is not counted.
+    # Each column continues after the last token of the previous one; padding does not count.
     padded = torch.full((columns * length,), EOS)
     padded[: len(tokens)] = tokens
     targets = padded.view(columns, length)
@@ -129,10 +137,10 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
 
 
 def evaluate_windows(model: LanguageModel, held_out: HeldOut, device: torch.device, context: int) -> Perplexity:
-    """Return the perplexity of a model that reads windows of `context` tokens of held-out text, without dropout.
+    """Return the perplexity of a model that reads the held-out text in windows of `context` tokens. Dropout is off.
 
-    A window begins half a window after the one before it, and of all but the first one only the second half counts: so
-    each token is predicted from context / 2 tokens at least, as far as there are so many before it.
+    Each window begins half a window after the previous one. Only the second half of a window counts, except in the
+    first one. So each token is predicted from at least context / 2 tokens if there are that many before it.
     """
     tokens = torch.from_numpy(held_out.tokens.astype("int64"))
     inputs = torch.cat([torch.tensor([EOS]), tokens[:-1]])
@@ -142,7 +150,7 @@ def evaluate_windows(model: LanguageModel, held_out: HeldOut, device: torch.devi
     places = starts[:, None] + torch.arange(context)  # (windows, context)
     losses = torch.empty(len(tokens), dtype=torch.float64)
     with _without_dropout(model):
-        # From the end: the losses of the first half of a window are replaced by those of the window before it.
+        # Start at the end, so that each window's first half is overwritten by the window before it.
         for part in reversed(torch.split(places, max(1, READ // context))):
             hidden, _ = model(inputs[part].to(device), model.initial_state(len(part)))
             target = tokens[part].to(device).flatten()
@@ -156,10 +164,10 @@ def evaluate_windows(model: LanguageModel, held_out: HeldOut, device: torch.devi
 def evaluate_masked(
     model: LanguageModel, held_out: HeldOut, device: torch.device, context: int, shift: int
 ) -> Perplexity:
-    """Return the pseudo-perplexity of a masked model on held-out sentences, each alone between two `<eos>`.
+    """Return the pseudo-perplexity of a masked model on held-out sentences, each read alone between two `<eos>`.
 
-    Each token is hidden alone, and predicted `shift` positions before its own. Of a sentence longer than `context`
-    tokens the beginning counts for all of it, in proportion.
+    Tokens are hidden one at a time, and predicted `shift` positions before their own. If a sentence is longer than
+    `context` tokens, the losses of its beginning are scaled up to the whole sentence.
     """
     ends = np.flatnonzero(held_out.tokens == EOS)
     sentences = [torch.from_numpy(part[part != EOS].astype("int64")) for part in np.split(held_out.tokens, ends)]
@@ -181,13 +189,13 @@ def evaluate_masked(
 
 
 def _counts(held_out: HeldOut) -> tuple[int, int, int, int]:
-    """Return words, sentences, tokens and unknown tokens of a text."""
+    """Return the numbers of words, sentences, tokens and unknown tokens in a text."""
     return held_out.words, held_out.sentences, len(held_out.tokens) - held_out.sentences, held_out.unk
 
 
 @contextmanager
 def _without_dropout(model: LanguageModel) -> Iterator[None]:
-    """Compute without dropout and gradients, and leave the model as it was."""
+    """Turn dropout and gradients off within the block, and restore the model afterwards."""
     was_training = model.training
     model.eval()
     with torch.no_grad():
@@ -198,7 +206,7 @@ def _without_dropout(model: LanguageModel) -> Iterator[None]:
 def _summed(
     model: LanguageModel, held_out: HeldOut, parts: Iterable[tuple[Tensor, Tensor]], columns: Tensor
 ) -> Perplexity:
-    """Return the perplexity from parts of the losses (N,) and their tokens (N,), and nats per token of each column."""
+    """Add up losses (N,) and their tokens (N,) to a perplexity. `columns` has the nats per token of each column."""
     nats = eos_nats = unk_nats = 0.0
     for losses, tokens in parts:
         nats += losses.sum().item()

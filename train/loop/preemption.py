@@ -1,14 +1,14 @@
-"""Signals: a job that is about to end saves its run first, so that the next job resumes it there.
+"""Handle signals, so that a job that is about to end saves its run, and the next job can resume it.
 
-Signals are handled at the end of a step, and only during training, because there is nothing to save before and after:
+Signals are handled at the end of a step, and only during training, because there is nothing to save before or after it:
 
-    INT          Ctrl-C: save and end; a second one ends at once
-    USR1, USR2   the time limit is near: save, then call the earlier handler, if the program that trains has one; else
-                 end with exit code START_AGAIN, on which slurm/run.sbatch requeues it
-    TERM         in a SLURM job a preemption or the end is near: save and continue, as SLURM requeues only processes
-                 that it had to kill, and takes one that ends by itself for finished. Elsewhere: save and end
+    INT          Ctrl-C: save and end. A second Ctrl-C ends at once.
+    USR1, USR2   The time limit is near: save, then call the program's earlier handler. Without one, end with the exit
+                 code START_AGAIN, after which slurm/run.sbatch requeues the job.
+    TERM         In a SLURM job, preemption or the end is near: save and continue, because SLURM requeues only processes
+                 that it had to kill, and considers one that ends by itself finished. Elsewhere: save and end.
 
-Without a signal (a node that fails) the run resumes from its last checkpoint.
+If there is no signal, for example because a node fails, the run resumes from its last checkpoint.
 """
 
 import os
@@ -22,12 +22,12 @@ from pairscale.errors import START_AGAIN
 from train.loop.device import Ranks
 
 SIGNALS = (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM)
-# Only one of a run's processes may have received the signal: they ask each other every so many steps.
+# A signal may reach only one of a run's processes, so they ask each other after this many steps.
 AGREE_STEPS = 10
 
 
 class Preemption:
-    """The signals received during training."""
+    """Note the signals received during training, and act on them."""
 
     def __init__(self, ranks: Ranks) -> None:
         self.ranks = ranks
@@ -35,9 +35,9 @@ class Preemption:
         self._before: dict[int, Any] = {}
 
     def listen(self) -> None:
-        """Note signals from now on. Lightning restores the earlier handlers when training ends.
+        """Start noting signals. Lightning restores the earlier handlers when training ends.
 
-        Called when Lightning has set its own handlers: its handler of TERM ends training as if it were finished.
+        Call this after Lightning has set its own handlers, because its TERM handler would end training as if finished.
         """
         if threading.current_thread() is not threading.main_thread():
             return  # Python handles signals in the main thread only
@@ -51,30 +51,30 @@ class Preemption:
         self.caught = number
 
     def requested(self, step: int) -> bool:
-        """Return True if the run is to be saved after this step: the same answer in all its processes."""
+        """Return True if the run has to be saved after this step. All its processes get the same answer."""
         if self.ranks.size > 1 and step % AGREE_STEPS:
             return False
         return any(self.ranks.gathered(self.caught is not None))
 
     def saved(self) -> None:
-        """End or continue as the signal demands. Called after each checkpoint; raises SystemExit to end."""
+        """End or continue as the signal requires. Call this after each checkpoint; it raises SystemExit to end."""
         number, self.caught = self.caught, None
         if number is None:
             return
         name = signal.Signals(number).name
         if number == signal.SIGTERM and "SLURM_JOB_ID" in os.environ:
-            say(f"{name}: saved, and training goes on until SLURM ends this job")
+            say(f"Received {name}: the run is saved, and training continues until SLURM ends this job.")
         elif number in (signal.SIGTERM, signal.SIGINT):
-            say(f"{name}: saved; the same command goes on from here")
+            say(f"Received {name}: the run is saved. Run the same command again to continue.")
             raise SystemExit(128 + number)
         elif callable(self._before[number]):
-            say(f"{name}: saved")
+            say(f"Received {name}: the run is saved.")
             self._before[number](number, None)
         elif self._before[number] != signal.SIG_IGN:
-            say(f"{name}: saved; exit code {START_AGAIN}: to be started again")
+            say(f"Received {name}: the run is saved. Exit code {START_AGAIN} asks for the command to be started again.")
             raise SystemExit(START_AGAIN)
 
     def ended(self) -> None:
-        """Send a signal that came with the last step to its handler now. Called when the run is done."""
+        """Pass a signal that arrived during the last step to its handler. Call this when the run is done."""
         if self.caught is not None:
             os.kill(os.getpid(), self.caught)

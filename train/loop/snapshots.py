@@ -1,10 +1,10 @@
-"""Snapshots: the weights of a run at chosen numbers of words seen or of steps, for trajectories over its training.
+"""Save a run's weights during training (snapshots), after chosen numbers of words or steps, for trajectories.
 
     snapshots/<step>-<16 hex digits of its SHA-256>.safetensors
 
-Runs resume from checkpoints (train/loop/state.py), never from snapshots. A snapshot is written before the
-checkpoint of its step, so a run that resumes from a checkpoint has all snapshots up to it; later ones are removed, as
-the run writes them again with the same weights. Imports no Lightning.
+Runs resume from checkpoints (train/loop/state.py), never from snapshots. A snapshot is written before the checkpoint of
+its step, so a run that resumes from a checkpoint has all earlier snapshots. Later ones are removed, because the run
+writes them again with the same weights. Imports no Lightning.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ from train.runs.folder import RunFolder
 from train.runs.model_folder import ABOUT, LoadedModel, described_model, read_description, snapshot_bytes
 
 END = "end"
-# Words seen at which the BabyLM challenge asks for models: to 10M by 1M, to 100M by 10M, to 1B by 100M.
+# Words seen at which the BabyLM challenge asks for models: every 1M to 10M, every 10M to 100M, every 100M to 1B.
 BABYLM = [unit * k for unit in (10**6, 10**7, 10**8) for k in range(1, 10)] + [10**9]
-_REMOVE = "remove the file, and the trajectory goes without it, or the run's folder to train it again"
+_REMOVE = "remove this file to continue without it, or remove the run's folder to train it again"
 
 
 class _About(TypedDict):
-    """Schema of the header of a snapshot."""
+    """Schema of a snapshot's header."""
 
     step: Count
     words_seen: Count
@@ -38,13 +38,20 @@ class _About(TypedDict):
 
 
 def moments(requested: Any, batches: Batches) -> dict[int, str]:
-    """Return the moment of each step with a snapshot, in order, for `trainer.snapshots`; {} for null.
+    """Name the moments at which a run writes snapshots, by step and in order.
 
-    The end of the run is always a moment. A number requests so many moments, each at half the words seen of the next
-    one: "end", "1/2", "1/4"; a list requests words seen ("10k") within the run, and "babylm" those of BABYLM. Such a
-    moment is the first step by which its words are seen; runs of other seeds reach it at other steps, as their words
-    have more or fewer tokens. A step of several moments has the last of them. "log2" requests steps: the untrained
-    model as "step 0", then "step 1", "step 2", "step 4". A run without steps has no moments.
+    The end of the run ("end") is always a moment. Moments in words are at the first step by which these words were
+    seen. The step differs between seeds, because their words have more or fewer tokens. If several moments fall on one
+    step, it gets the name of the last.
+
+    Args:
+        requested: the value of `trainer.snapshots`. A number N requests N moments, each at half the words of the next:
+            "end", "1/2", "1/4". A list requests numbers of words, such as "10k", and "babylm" those in BABYLM. "log2"
+            requests steps: "step 0" (the untrained model), "step 1", "step 2", "step 4" and so on.
+        batches: the batches of the run.
+
+    Returns:
+        The name of each moment by step; {} if `requested` is None or the run has no steps.
     """
     steps = len(batches)
     if requested is None or not steps:
@@ -67,7 +74,7 @@ def moments(requested: Any, batches: Batches) -> dict[int, str]:
 
 
 class Snapshots:
-    """The snapshots that a run writes; `requested` is `trainer.snapshots`."""
+    """Write a run's snapshots. `requested` is the value of `trainer.snapshots`."""
 
     def __init__(self, folder: RunFolder, requested: Any, batches: Batches):
         self.folder = folder
@@ -75,9 +82,9 @@ class Snapshots:
         self.batches = batches
 
     def go_on_after(self, step: int) -> None:
-        """Remove snapshots after `step`, which are written again; warn of those before it that are missing.
+        """Remove snapshots after `step`, which will be written again, and warn about earlier ones that are missing.
 
-        A run that starts (0 steps) writes that of step 0 again, too.
+        If the run starts from the beginning, the snapshot of step 0 is written again, too.
         """
         last = step or -1
         existing = {at for at, _ in self.folder.snapshot_files}
@@ -86,33 +93,39 @@ class Snapshots:
                 path.unlink()
         if missing := [moment for at, moment in self.moments.items() if at <= last and at not in existing]:
             say(
-                f"{self.folder.path.name}: goes on at {self.batches.words_seen(step):,} words seen; earlier snapshots, "
-                f"which were not requested then, are missing ({', '.join(missing)})",
+                f"{self.folder.path.name}: some snapshots are missing ({', '.join(missing)}), because they were not "
+                f"requested while the run was trained on its first {self.batches.words_seen(step):,} words",
                 "warning",
                 "yellow",
             )
 
     def write(self, model: LanguageModel, step: int) -> None:
-        """Write the snapshot of the moment after `step` steps. Raises WriteError."""
+        """Write the snapshot for the moment after `step` steps. Raises WriteError if it can't be written."""
         about = {"step": step, "words_seen": self.batches.words_seen(step), "moment": self.moments[step]}
         data = snapshot_bytes(model, about)
         write_bytes(self.folder.snapshot(step, hashlib.sha256(data).hexdigest()), data)
 
 
 def load_snapshot(folder: RunFolder, step: int) -> LoadedModel:
-    """Return the model after `step` steps; info: step, words_seen, moment; RunError if it is missing or damaged."""
+    """Load the model after `step` steps, with step, words_seen and moment as its info.
+
+    Raises RunError if the snapshot is missing or damaged.
+    """
     path = folder.snapshots.get(step)
     if path is None:
-        steps = ", ".join(map(str, folder.snapshots)) or "none; trainer.snapshots=N keeps N of them while a run trains"
-        raise RunError(f"{folder.path}: no snapshot after {step} steps; available: {steps}")
+        steps = ", ".join(map(str, folder.snapshots))
+        remedy = f"It has snapshots after these: {steps}." if steps else "Train it with trainer.snapshots=N to keep N."
+        raise RunError(f"{folder.path}: no snapshot after {step} steps. {remedy}")
     digest = sha256_file(path)
     if not path.stem.endswith(f"-{digest[:16]}"):
-        raise RunError(f"{path}: its SHA-256 begins with {digest[:16]}: cut short or changed since; {_REMOVE}")
+        raise RunError(
+            f"{path}: this file was cut short or changed (its SHA-256 begins with {digest[:16]}); {_REMOVE}."
+        )
     try:
         with safe_open(path, "pt") as file:
             about = (file.metadata() or {}).get(ABOUT, "")
     except SafetensorError as error:
-        raise RunError(f"{path}: cannot be read as safetensors ({error}); {_REMOVE}") from None
+        raise RunError(f"{path}: can't be read as safetensors ({error}); {_REMOVE}.") from None
     info = cast(dict[str, Any], parse_json(about, _About, path, RunError, _REMOVE))
     description = read_description(folder.model, architectures())
     return described_model(folder.model, description, path, digest, info)

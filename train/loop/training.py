@@ -1,8 +1,8 @@
-"""One training, from the configuration of a run to its exported model, in the order in which things happen.
+"""Train one run, from its configuration to its exported model, in the order in which things happen.
 
-`train` is the whole of it: prepare the text, build the model, go on from a checkpoint, let Lightning run the loop, and
-export. `LanguageModelling` is what Lightning runs: its hooks stand in the order in which they are called. Nothing
-depends on the clock, so a killed run repeats the same steps.
+Start at `train`, which prepares the text, builds the model, resumes from a checkpoint, lets Lightning run the loop, and
+exports the model. `LanguageModelling` is the module that Lightning runs; its hooks appear in the order in which they
+are called. Nothing depends on the clock, so a killed run repeats the same steps.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from train.runs.model_folder import read_description, save_model
 from train.runs.provenance import cost, machine
 from train.trackers.tracker import Tracker
 
-LOG_POINTS = 200  # of the training loss over a run
-DETAIL_SECONDS = 1.0  # between readings of the loss for the terminal, for which a GPU waits
-FILE_SECONDS = 5  # between versions of progress.json
+LOG_POINTS = 200  # points of the training loss per run
+DETAIL_SECONDS = 1.0  # between readings of the loss for the terminal, because each makes a GPU wait
+FILE_SECONDS = 5  # between updates of progress.json
 
 
 def train(
@@ -62,9 +62,10 @@ def train(
     ranks: Ranks,
     checkpoint: Path | None = None,
 ) -> None:
-    """Train a run as one of its `ranks`, from a checkpoint if it has one; the first exports it and says "done".
+    """Train a run in this process, one of its `ranks`. The first rank exports the model and marks the run as done.
 
-    Raises RunError if it diverges or cannot be resumed, WriteError, and InputError or ConfigError for text and values.
+    With a `checkpoint`, training resumes from it. Raises RunError if the run diverges or cannot be resumed, WriteError
+    if a file cannot be written, InputError for bad text, and ConfigError for bad values.
     """
     with quiet_lightning():
         module = set_up(config, corpus, folder, tracker, ranks, checkpoint)
@@ -81,8 +82,8 @@ def set_up(
     ranks: Ranks,
     checkpoint: Path | None = None,
 ) -> LanguageModelling:
-    """Return a run's text and model, ready to go on from a checkpoint, and record both in the manifest."""
-    earlier = folder.read_manifest()  # of the attempts before this one
+    """Load a run's text, model and checkpoint, ready for training, and record them in the manifest."""
+    earlier = folder.read_manifest()  # written by earlier attempts
     device = device_of(config.trainer, ranks.size)
     data = TrainingData.prepare(config, corpus, ranks)
     check_context(config.model, config.recipe, data.vocabulary)
@@ -100,7 +101,10 @@ def set_up(
 
     if checkpoint is not None:
         if earlier.get("sample_digest") not in (None, data.sample.digest):
-            raise RunError(f"{checkpoint}: of a run on another sample of text; remove the run's folder to start again")
+            raise RunError(
+                f"{checkpoint}: this checkpoint was trained on a different sample of text. Remove the run's folder to "
+                "start again."
+            )
         module.state.read(checkpoint)
     module.earlier, module.used = earlier, (device, ranks.size, torch.get_num_threads())
     if ranks.first:
@@ -118,7 +122,7 @@ def set_up(
 
 
 def fit(module: LanguageModelling) -> None:
-    """Train from the state of a run to the end of its budget; a budget of 0 is only validated."""
+    """Train a run from its current state to the end of its budget. With a budget of 0, only validate the model."""
     config, ranks = module.config, module.ranks
     if config.trainer.compile:
         module.model.compile()
@@ -129,28 +133,28 @@ def fit(module: LanguageModelling) -> None:
             module.keep_best()
         return
     environments: list[Any] = []
-    if ranks.size > 1:  # also within a job of SLURM, whose one task starts all ranks
+    if ranks.size > 1:  # in a SLURM job, too, because its only task starts all ranks
         environments = [LightningEnvironment()]
     elif SLURMEnvironment.detect():  # slurm/run.sbatch requeues; if Lightning did so too, the job would start twice
         environments = [SLURMEnvironment(auto_requeue=False)]
     trainer = L.Trainer(
         accelerator=device_of(config.trainer, ranks.size),
         devices=ranks.size,
-        # DDP has to know if a step may leave weights without a gradient.
+        # DDP has to know whether a step can leave some weights without a gradient.
         strategy="auto" if ranks.size == 1 else DDPStrategy(find_unused_parameters=config.model.skips_weights),
         precision="bf16-mixed" if config.precision == "bf16" else "32-true",
         max_epochs=1,  # Lightning's epoch is the rest of the run
         logger=False,  # the module writes metrics.csv and calls the tracker
-        enable_checkpointing=False,  # and writes the checkpoints
+        enable_checkpointing=False,  # the module writes its own checkpoints
         enable_progress_bar=False,
         enable_model_summary=False,
         default_root_dir=module.folder.path,
         plugins=environments,
     )
     try:
-        with enough_memory("give trainer.devices=2, which divides each step, or a smaller recipe.batch"):
+        with enough_memory("divide each step between two GPUs with trainer.devices=2, or lower recipe.batch"):
             trainer.fit(module, module.batches.after(module.state.step))
-    except SystemExit as ended:  # by which Lightning ends on Ctrl-C
+    except SystemExit as ended:  # Lightning raises this on Ctrl-C
         if isinstance(ended.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
@@ -160,7 +164,7 @@ def fit(module: LanguageModelling) -> None:
 
 @contextmanager
 def quiet_lightning() -> Iterator[None]:
-    """Silence Lightning: banners, advice on data loaders, deprecated names of torch."""
+    """Silence Lightning's banners, its advice on data loaders, and its use of deprecated torch names."""
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     with warnings.catch_warnings():
         for category in (UserWarning, FutureWarning):
@@ -170,23 +174,26 @@ def quiet_lightning() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The prepared corpus of a run, its sample, and the text that one rank trains and validates on."""
+    """A run's prepared corpus, its sample, and the text that one rank trains and validates on."""
 
     config: RunConfig
     corpus: Corpus
     sample: SampleTokens
     held_out: HeldOut
     batches: Batches
-    masked: Masked | None  # the objective; None: the next token
+    masked: Masked | None  # the masked objective; None: predict the next token
 
     @classmethod
     def prepare(cls, config: RunConfig, corpus: Corpus, ranks: Ranks) -> TrainingData:
-        """Prepare the corpus if needed, draw its sample; InputError for bad text, ConfigError if it is too small."""
+        """Prepare the corpus if needed and draw the sample.
+
+        Raises InputError for bad text, and ConfigError if there is too little of it.
+        """
         model, recipe, share = config.model, config.recipe, (ranks.rank, ranks.size)
         sample = corpus.sample()
         masked, words = None, recipe.validation_words
         if isinstance(model, HuggingFaceConfig) and model.masking is not None:
-            check_masked(corpus.tokenizer)  # now, as its files are written when the run ends
+            check_masked(corpus.tokenizer)  # now, because its files are written only when the run ends
             masked, words = Masked.of(model.masking, model.shift, corpus.tokenizer), model.masking.validation_words
         held_out = corpus.held_out("valid", min(recipe.validation_words, words))
         batches: Batches
@@ -197,7 +204,7 @@ class TrainingData:
         return cls(config, corpus, sample, held_out, batches, masked)
 
     def validation(self, model: LanguageModel, device: torch.device) -> Perplexity:
-        """Return the perplexity of the run's model on the held-out text, or its pseudo-perplexity if it is masked."""
+        """Return the model's perplexity on the held-out text, or the pseudo-perplexity of a masked model."""
         if model.carries_state:
             return evaluate(model, self.held_out, device)
         context = self.config.recipe.bptt
@@ -211,7 +218,7 @@ class TrainingData:
 
     @property
     def digests(self) -> dict[str, Any]:
-        """The record of the training text in the manifest and the exported model."""
+        """What the manifest and the exported model record about the training text."""
         return {
             "sample_words": self.sample.words,
             "sample_digest": self.sample.digest,
@@ -220,9 +227,10 @@ class TrainingData:
 
 
 class LanguageModelling(L.LightningModule):
-    """The training of one run: what happens before the first step, in each step, and after it.
+    """Train one run: everything that happens before the first step, in each step, and after it.
 
-    The learning rate is set before a step; logging, validation, snapshots and checkpoints follow it, in this order.
+    The learning rate is set before a step. Logging, validation, snapshots and checkpoints follow the step, in this
+    order.
     """
 
     def __init__(
@@ -235,7 +243,7 @@ class LanguageModelling(L.LightningModule):
         tracker: Tracker | None,
     ):
         super().__init__()
-        self.automatic_optimization = False  # `training_step` does all of a step
+        self.automatic_optimization = False  # `training_step` calls the optimiser itself
         self.config, self.folder, self.data, self.ranks, self.tracker = config, folder, data, ranks, tracker
         self.model = model
         self.batches = data.batches
@@ -243,18 +251,18 @@ class LanguageModelling(L.LightningModule):
         self.metrics = MetricsFile(folder.metrics)
         self.snapshots = Snapshots(folder, config.trainer.snapshots, data.batches)
         self.preemption = Preemption(ranks)
-        self.progress = Progress(self, shown=config.trainer.progress)
+        self.progress = Progress(self, is_visible=config.trainer.progress)
         self.intervals = step_intervals(config.recipe, data.batches)
         self.last: Perplexity | None = None  # the latest validation of this attempt
-        self.first_step = 0  # steps of earlier attempts
-        self.checked = 0  # steps up to here were finite
+        self.first_step = 0  # number of steps in earlier attempts
+        self.checked = 0  # all steps up to this one were finite
         self.earlier: Mapping[str, Any] = {}  # the manifest of earlier attempts, up to their last checkpoints
-        self.used = ("cpu", 1, 1)  # device, how many of them, and threads
+        self.used = ("cpu", 1, 1)  # kind of device, number of devices, number of threads
         self.started = time.monotonic()
 
     @property
     def spent(self) -> dict[str, Any]:
-        """The seconds of all attempts, wall_s, and their cost, for the manifest."""
+        """The time (wall_s, in seconds) and cost of all attempts so far, for the manifest."""
         seconds = time.monotonic() - self.started
         return {
             "wall_s": round(self.earlier.get("wall_s", 0) + seconds, 1),
@@ -266,11 +274,11 @@ class LanguageModelling(L.LightningModule):
         return self.state.optimizer
 
     def on_train_start(self) -> None:
-        """Restore what a checkpoint has, cut the run's files back to its step, and listen for signals."""
+        """Restore the checkpoint, cut the run's files back to its step, and start listening for signals."""
         step = self.first_step = self.checked = self.state.step
         self.state.restore(self.device)
         self.metrics.forget_after(step)
-        # Loss in nats per token and norm of the gradient since the last log point, on the device that computes them.
+        # Loss (nats per token) and gradient norm of each step since the last log point, kept on the model's device.
         self.recent = torch.zeros(self.intervals["log"], 2, device=self.device)
         if self.ranks.first:
             self.snapshots.go_on_after(step)
@@ -281,7 +289,7 @@ class LanguageModelling(L.LightningModule):
         self.model.train()
 
     def training_step(self, batch: Batch, batch_idx: int) -> None:
-        """Set the learning rate, sum the gradients of the parts of a batch, clip them, and change the weights."""
+        """Set the learning rate, add up the gradients over the parts of a batch, clip them, and update the weights."""
         state, recipe = self.state, self.config.recipe
         rate = recipe.scheduled_rate(state.step, len(self.batches))
         if rate is not None:
@@ -299,9 +307,9 @@ class LanguageModelling(L.LightningModule):
         state.step += 1
 
     def _loss(self, batch: Batch) -> Tensor:
-        """Return the loss of a batch or a part of it, in nats per target of the whole batch.
+        """Return the loss of a batch, or of a part of it, in nats per target of the whole batch.
 
-        Of a hybrid objective: the mean of causal blocks and that of masked ones, weighted by their shares of blocks.
+        With a hybrid objective, the mean losses of causal and masked blocks are weighted by their shares of the blocks.
         """
         carried = self.state.carried
         if batch.first or carried is None:
@@ -319,7 +327,7 @@ class LanguageModelling(L.LightningModule):
         return sum(terms[1:], terms[0])
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
-        """Do what is due after a step."""
+        """Log, validate, and write snapshots and checkpoints if any are due after this step."""
         step = self.state.step
         final = step == len(self.batches)
         log = final or step % self.intervals["log"] == 0
@@ -337,28 +345,28 @@ class LanguageModelling(L.LightningModule):
             self.snapshots.write(self.model, step)
         if final:
             if self.ranks.first:
-                self.metrics.write()  # the run is exported next; a kill before that resumes an earlier checkpoint
+                self.metrics.write()  # the export comes next; if killed before it, the run resumes from a checkpoint
         elif step % self.intervals["checkpoint"] == 0 or self.preemption.requested(step):
             self.save()
         if self.ranks.first:
             self.progress.update()
 
     def validate(self) -> bool:
-        """Validate, and return True if it is the best validation so far."""
+        """Validate the model. Return True if this is the best validation so far."""
         step = self.state.step
         validation = self.data.validation(self.model, self.device) if self.ranks.first else None
         self.last = self.ranks.gathered(validation)[0]
         assert self.last is not None
         if not math.isfinite(loss := self.last.nats / self.last.words):
             raise RunError(
-                f"the validation loss is {loss} after {step:,} steps, though all weights are finite: the run diverged; "
-                "lower recipe.lr"
+                f"The run diverged: the validation loss is {loss} after {step:,} steps, although all weights are "
+                "finite. Lower recipe.lr."
             )
         self._add_row(**self.last.metrics())
         return self.keep_best()
 
     def keep_best(self) -> bool:
-        """Return True if the latest validation is the best so far; export=best then writes the model."""
+        """Return True if the latest validation is the best so far; with export=best, also write the model."""
         assert self.last is not None
         loss = self.last.nats / self.last.words
         improved = self.state.best is None or loss < self.state.best
@@ -369,13 +377,13 @@ class LanguageModelling(L.LightningModule):
         return improved
 
     def _add_row(self, **values: float) -> None:
-        """Add values after this step to metrics.csv."""
+        """Add values to this step's row of metrics.csv."""
         step = self.state.step
         at = {"words_seen": self.batches.words_seen(step), "epoch": step / self.batches.steps_per_epoch}
         self.metrics.add(step, {**at, **values})
 
     def save(self) -> None:
-        """Write metrics.csv and a checkpoint, then handle a signal. Raises as `check_finite` does."""
+        """Write metrics.csv and a checkpoint, then handle any signal. Raises RunError as `check_finite` does."""
         self.check_finite()
         contents = self.state.state_dict()
         if self.ranks.first:
@@ -388,9 +396,9 @@ class LanguageModelling(L.LightningModule):
         self.preemption.saved()
 
     def check_finite(self) -> None:
-        """Raise RunError, naming the step, if a loss, gradient or weight since the last check is not finite.
+        """Raise RunError, naming the step, if any loss, gradient or weight since the last check is not finite.
 
-        It makes a GPU wait: called at log points and before anything is exported or saved.
+        This makes a GPU wait, so it is called only at log points and before anything is exported or saved.
         """
         step, first = self.state.step, self.checked % self.intervals["log"]
         if step == self.checked:
@@ -406,18 +414,18 @@ class LanguageModelling(L.LightningModule):
 
     def _diverged(self, step: int, loss: float, norm: float) -> NoReturn:
         if self.ranks.first:
-            self.metrics.write()  # up to the last log point: the way there
+            self.metrics.write()  # up to the last log point, to show how the run got here
         rate = self.config.recipe.scheduled_rate(step - 1, len(self.batches))
         if rate is None:
             rate = self.state.rate
         raise RunError(
-            f"the run diverged at step {step:,} of {len(self.batches):,} ({self.batches.words_seen(step):,} words "
-            f"seen), loss {loss:.4g} nats per token, norm of the gradient {norm:.4g}, learning rate {rate:.4g}; lower "
-            "recipe.lr or recipe.clip, which makes another run: this one would come here again from its last checkpoint"
+            f"The run diverged at step {step:,} of {len(self.batches):,} ({self.batches.words_seen(step):,} words "
+            f"seen). Its loss was {loss:.4g} nats per token, its gradient norm {norm:.4g} and its learning rate "
+            f"{rate:.4g}. Lower recipe.lr or recipe.clip to start another run; this one would only diverge again."
         )
 
     def export(self) -> None:
-        """Write the model for scoring, with the validation of this step."""
+        """Write the model for scoring, together with the latest validation."""
         assert self.last is not None
         step = self.state.step
         info = {**self.data.digests, "step": step, "words_seen": self.batches.words_seen(step), **self.last.metrics()}
@@ -430,7 +438,7 @@ class LanguageModelling(L.LightningModule):
         assert self.last is not None
         if self.config.recipe.export == "last":
             self.export()
-        exported = read_description(self.folder.model, architectures())  # an earlier attempt may have written it
+        exported = read_description(self.folder.model, architectures())  # possibly written by an earlier attempt
         seconds = time.monotonic() - self.started
         steps = len(self.batches) - self.first_step
         self.folder.update_manifest(
@@ -452,7 +460,7 @@ class LanguageModelling(L.LightningModule):
 
 
 def step_intervals(recipe: RecipeConfig, batches: Batches) -> dict[str, int]:
-    """Return the optimiser steps between two log points ("log"), validations and checkpoints."""
+    """Return the number of steps between log points ("log"), between validations, and between checkpoints."""
 
     def steps(words: str | None, key: str, otherwise: int) -> int:
         if words is None:
@@ -468,26 +476,26 @@ def step_intervals(recipe: RecipeConfig, batches: Batches) -> dict[str, int]:
 
 
 class Progress:
-    """Words, loss and perplexity of a training on a terminal, if `shown`, and in any case words in progress.json."""
+    """Write a training's progress to progress.json and, if `is_visible`, show it with loss and perplexity."""
 
-    def __init__(self, module: LanguageModelling, shown: bool):
+    def __init__(self, module: LanguageModelling, is_visible: bool):
         self.module = module
-        self.shown = shown
+        self.is_visible = is_visible
         self.activity: Activity | None = None
 
     def begin(self) -> None:
-        """Say where a resumed run goes on, and show it from now on."""
+        """Start showing progress; report where a resumed run continues."""
         module = self.module
         self.started = self.detailed = self.noted = time.monotonic()
         seen = module.batches.words_seen(module.state.step)
         if module.state.step:
-            say(f"resuming {module.folder.path.name} at {seen:,} words seen")
-        if self.shown:
+            say(f"Resuming {module.folder.path.name} after {seen:,} words.")
+        if self.is_visible:
             self.activity = Activity("training", module.batches.words_seen(len(module.batches)), "words", seen)
             self.activity.begin()
 
     def update(self) -> None:
-        """Show the words seen; now and then write progress.json, and read the loss."""
+        """Update the words seen; every few seconds, also write progress.json and read the loss."""
         now, seen = time.monotonic(), self.module.batches.words_seen(self.module.state.step)
         if now - self.noted >= FILE_SECONDS:
             self.noted = now
@@ -505,17 +513,17 @@ class Progress:
         write_json(self.module.folder.progress, words | {"at": datetime.now(UTC).isoformat(timespec="seconds")})
 
     def _summary(self) -> str:
-        """Return training loss and the latest validation as words."""
+        """Return the training loss and the latest validation as text."""
         parts, state, last = [], self.module.state, self.module.last
         if state.tokens:
             loss = state.nats.item() / state.tokens
-            parts.append(f"loss {loss:.3f} nats/token ({math.exp(min(loss, 50)):,.1f})")
+            parts.append(f"loss {loss:.3f} nats/token (perplexity {math.exp(min(loss, 50)):,.1f})")
         if last is not None:
-            parts.append(f"valid {last.called} {last.value:,.1f} a word")
+            parts.append(f"validation {last.called} {last.value:,.1f} per word")
         return ", ".join(parts)
 
     def end(self) -> None:
-        """Show the training no longer."""
+        """Stop showing progress."""
         if self.activity is not None:
             self.activity.end()
             self.activity = None

@@ -1,7 +1,7 @@
-"""Language models as plain modules that map (tokens, state) to (hidden, state), and their losses.
+"""Language models and their losses. A model maps tokens and a state to hidden states and the next state.
 
-config.py has their configurations and the registry of architectures, base.py what all have
-in common; build.py makes one from its configuration. recurrent.py and txl.py are one family each, huggingface.py has
-the networks of transformers. loss.py is the softmax, in chunks or adaptive. travel.py puts a model into a folder that
-transformers loads, with the code of its class; modeling.py is its face there.
+config.py has the configurations and the registry of architectures, and base.py the interface that all models share.
+build.py builds a model from its configuration. recurrent.py and txl.py contain one family each, and huggingface.py the
+networks of transformers. loss.py computes the softmax, in chunks or adaptively. travel.py writes a model's code to a
+folder that transformers can load, where modeling.py is the entry point.
 """

@@ -1,7 +1,7 @@
-"""The interface of language models: tokens and a state in, hidden states and the next state out.
+"""The interface of language models, which map tokens and a state to hidden states and the next state.
 
-This file, like loss.py and those of our own architectures, travels with the weights of a model
-(train/models/travel.py): it imports torch and files that travel, nothing else.
+This file, loss.py and the files of our own architectures travel with a model's weights (train/models/travel.py). So it
+imports only torch and other files that travel.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from train.models.loss import AdaptiveVocabulary, all_logprobs, cross_entropy, token_logprobs
 
-State = tuple[Tensor, ...]  # the memory of the text so far, in a form of the model's own
+State = tuple[Tensor, ...]  # a model's memory of the text so far; each model has its own form
 
 
 def cpu_has_bf16() -> bool:
@@ -22,18 +22,26 @@ def cpu_has_bf16() -> bool:
 class LanguageModel(nn.Module, ABC):
     """An autoregressive model with an embedding, a body and a softmax over the vocabulary.
 
-    Its output is hidden states, after dropout; `loss` and `logprobs` put the softmax on them, whose logits are
+    It returns hidden states, after dropout, and `loss` and `logprobs` apply the softmax. The logits are
     hidden @ output_weight.T + output_bias, unless embedding and softmax are adaptive (train/models/loss.py).
     """
 
-    tree_tokens: int | None = 0  # of trees that `read_trees` reads; 0: each tree is one text, None: no limit
-    carries_state: bool = True  # False: it reads each text from its beginning, as many tokens as it has positions for
-    positions: int | None = None  # most tokens that it reads after a state; None: no limit
+    tree_tokens: int | None = 0  # largest tree for `read_trees`, in tokens; 0: trees of one text only, None: no limit
+    carries_state: bool = True  # False: each text is read from its beginning, up to the number of positions
+    positions: int | None = None  # largest number of tokens that it reads after a state; None: no limit
 
     def __init__(
         self, vocabulary: int, embedding: int, hidden: int, tied: bool, adaptive: AdaptiveVocabulary | None = None
     ):
-        """`tied`: embeddings as output weights (Press & Wolf 2017; Inan et al. 2017). `adaptive` replaces them all."""
+        """Create the embedding and the softmax.
+
+        Args:
+            vocabulary: number of tokens.
+            embedding: width of the embeddings.
+            hidden: width of the hidden states.
+            tied: use the embeddings as output weights (Press & Wolf 2017; Inan et al. 2017).
+            adaptive: an adaptive vocabulary, which replaces embedding and softmax.
+        """
         super().__init__()
         self.vocabulary = vocabulary
         self.adaptive = adaptive
@@ -45,36 +53,43 @@ class LanguageModel(nn.Module, ABC):
 
     @property
     def output_weight(self) -> Tensor:
-        """(V, D)."""
+        """The output weights (V, D)."""
         return self.embedding.weight if self.untied is None else self.untied
 
     @property
     def softmax(self) -> tuple[Tensor, Tensor]:
-        """Weights (V, D) and bias (V,) that make logits of hidden states."""
+        """The weights (V, D) and bias (V,) that turn hidden states into logits."""
         return self.output_weight, self.output_bias
 
     @abstractmethod
     def initial_state(self, batch: int) -> State:
-        """Return the state of `batch` texts before their first token, on the model's device."""
+        """Return the state before the first token of `batch` texts, on the model's device."""
 
     @abstractmethod
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B, T) int64 after `state`; return (B, T, D), after dropout, and a state without gradient."""
+        """Read tokens (B, T) int64 after `state`. Return hidden states (B, T, D), after dropout, and the next state.
+
+        The next state has no gradient.
+        """
 
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
-        """Return hidden states (B, T, D) of B trees of texts, each token (B, T) read after `state` and its ancestors.
+        """Return the hidden states (B, T, D) of B trees of texts. Each token is read after `state` and its ancestors.
 
-        `parents` (B, T): the place in its row of the token before, -1 at the beginning of a text; parents come before
-        their children. `depths` (B, T): the number of tokens before it in its text. `state` is that of one text.
+        This default reads trees of one text each. A model can override it, and `tree_tokens`, to read tokens that
+        several texts share only once. That is faster and changes no score.
 
-        This default reads trees of one text each. A model that reads tokens which several texts have in common only
-        once overrides it, and `tree_tokens`: that is faster, and changes no score.
+        Args:
+            tokens: the tokens of each tree (B, T), int64.
+            parents: the place of each token's predecessor in its row (B, T), or -1 at the beginning of a text. Parents
+                come before their children.
+            depths: the number of tokens before each token in its text (B, T).
+            state: the state of a single text.
         """
         hidden: Tensor = self(tokens, self.expanded(state, len(tokens)))[0]
         return hidden
 
     def expanded(self, state: State, batch: int) -> State:
-        """Return the state of one text for `batch` texts; initial states show which dimension is the batch's."""
+        """Repeat the state of one text for `batch` texts. Initial states show which dimension is the batch."""
 
         def repeated(tensor: Tensor, one: Tensor, two: Tensor) -> Tensor:
             wider = [dim for dim in range(one.dim()) if one.shape[dim] != two.shape[dim]]
@@ -83,27 +98,27 @@ class LanguageModel(nn.Module, ABC):
         return tuple(map(repeated, state, self.initial_state(1), self.initial_state(2)))
 
     def embed(self, tokens: Tensor) -> Tensor:
-        """Return the embeddings (B, T, E) of tokens (B, T) int64, before scale and dropout."""
+        """Return the embeddings (B, T, E) of tokens (B, T) int64, before scaling and dropout."""
         embedded: Tensor = self.embedding(tokens) if self.adaptive is None else self.adaptive.embed(tokens)
         return embedded
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """Return the sum of -ln p(target), in nats, of hidden states (N, D) and targets (N,) int64: a scalar."""
+        """Return the sum of -ln p(target), in nats, for targets (N,) int64 after hidden states (N, D): a scalar."""
         if self.adaptive is not None:
             return self.adaptive.loss(hidden, targets)
         return cross_entropy(hidden, *self.softmax, targets)
 
     def logprobs(self, hidden: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
-        """Return ln p(target) in nats of targets (N,) int64 after hidden states (M, D), no gradient: (N,), float32.
+        """Return ln p(target) in nats for targets (N,) int64 after hidden states (M, D): (N,), float32, no gradient.
 
-        `rows` (N,), increasing, names the hidden state that each target follows; without it, M = N.
+        `rows` (N,), in increasing order, names the hidden state that each target follows. Without it, M = N.
         """
         if self.adaptive is not None:
             return self.adaptive.logprobs(hidden, targets, rows)
         return token_logprobs(hidden, *self.softmax, targets, rows)
 
     def all_logprobs(self, hidden: Tensor) -> Tensor:
-        """Return ln p in nats of every token after hidden states (N, D), without gradient: (N, V)."""
+        """Return ln p in nats for every token after hidden states (N, D): (N, V), without gradient."""
         if self.adaptive is not None:
             with torch.no_grad():
                 return self.adaptive.log_softmax(hidden)
@@ -111,13 +126,13 @@ class LanguageModel(nn.Module, ABC):
 
 
 def ancestors(parents: Tensor) -> Tensor:
-    """Return (B, T, T) bool from parents (B, T), -1 for none: True at [b, i, j] if j is i or an ancestor of it.
+    """Return a mask (B, T, T) that is True at [b, i, j] if token j is token i or one of its ancestors.
 
-    Parents come before their children.
+    `parents` (B, T) has the place of each token's parent, or -1. Parents come before their children.
     """
     batch, length = parents.shape
     above = parents.cpu()
-    seen = torch.zeros(batch, length + 1, length, dtype=torch.bool)  # the last row, that of no parent, stays empty
+    seen = torch.zeros(batch, length + 1, length, dtype=torch.bool)  # the last row stays empty (no parent)
     rows = torch.arange(batch)
     for place in range(length):
         seen[:, place] = seen[rows, above[:, place]]

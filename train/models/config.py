@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     import transformers
 
 Layers = Annotated[int, Meta(ge=1, le=1_000)]
-# causal: the next token. mlm: hidden tokens at their own positions (Devlin et al. 2019). mntp: at the position before
-# (masked next-token prediction). hybrid: mntp in most blocks, causal in the others, by the same weights (GPT-BERT,
-# Charpentier and Samuel 2024, section 2).
-CAUSAL_SHARE = 1 / 16  # of the blocks: 1 to 15, as GPT-BERT was submitted to BabyLM
-# Architectures that read some texts of a batch causally and the others as without a mask: tests compare them with the
-# library's decoders. DeBERTa takes no mask of pairs of tokens, and ModernBERT would lose its windows.
+# The objectives: causal predicts the next token. mlm predicts hidden tokens at their own positions (Devlin et al.
+# 2019), and mntp at the position before (masked next-token prediction). hybrid uses mntp in most blocks and causal in
+# the others, with the same weights (GPT-BERT, Charpentier and Samuel 2024, section 2).
+CAUSAL_SHARE = 1 / 16  # share of the blocks that are causal: 1 to 15, as in GPT-BERT's submission to BabyLM
+# Architectures that can read some texts of a batch causally and the others in both directions; tests compare them with
+# the library's decoders. DeBERTa accepts no mask of pairs of tokens, and ModernBERT would lose its windows.
 HYBRID = ("bert", "electra", "roberta", "roformer")
-# Fields that follow from the study's tokenizer and from how models are trained here.
+# Fields that pairscale sets from the study's tokenizer and its way of training.
 SET_HERE = (
     "vocab_size", "bos_token_id", "eos_token_id", "pad_token_id", "mask_token_id", "sep_token_id", "cls_token_id",
     "use_cache", "is_decoder", "is_encoder_decoder", "architectures", "model_type", "transformers_version", "dtype",
@@ -49,14 +49,14 @@ SET_HERE = (
 
 @dataclass(kw_only=True)
 class ModelConfig:
-    """A language model; `seed` initialises its weights (null: derived from the run's seed)."""
+    """The configuration of a language model. All architectures have these fields."""
 
     counted: ClassVar[bool] = False  # True if the model is counted in one pass, not trained by gradients
     comes_trained: ClassVar[bool] = False  # True if it was trained elsewhere; its recipe is then UntrainedConfig
     carries_state: ClassVar[bool] = True  # False: each block of text is read from its beginning
 
-    name: str  # of the model, first part of the names of its runs
-    seed: Seed | None = None  # initialises the weights; null: derived from the run's seed
+    name: str  # name of the model, the first part of the names of its runs
+    seed: Seed | None = None  # seed for the initial weights; null: derived from the run's seed
 
     @property
     def masked(self) -> bool:
@@ -72,14 +72,17 @@ class ModelConfig:
         check_name("model.name", self.name)
 
     def reads(self, tokenizer: TokenizerConfig) -> TokenizerConfig:
-        """Return the tokenizer that a run with this one has. Raises ConfigError if they cannot go together."""
+        """Return the tokenizer that the model reads. Raises ConfigError if the run's `tokenizer` does not fit."""
         return tokenizer
 
     def check_vocabulary(self, size: int) -> None:
         """Raise ConfigError if a model of this kind can't have a vocabulary of this size."""
 
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
-        """Return the words of a run's name, and the configuration that can change its numbers, or raise ConfigError."""
+        """Return the parts of a run's name and the configuration that can change its numbers.
+
+        Raises ConfigError if the run has no corpus.
+        """
         check_chosen(run.corpus)
         words = [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"]
         if run.sample.shuffle is not None:
@@ -93,64 +96,65 @@ class ModelConfig:
 class LstmConfig(ModelConfig):
     """An LSTM language model, as in Gulordava et al. 2018."""
 
-    embedding: Width  # of the embeddings
+    embedding: Width  # width of the embeddings
     hidden: Width  # units per layer
-    layers: Layers  # recurrent layers
+    layers: Layers  # number of recurrent layers
     dropout: Probability  # on embeddings, between layers and before the softmax
-    tied: bool  # output weights = input embeddings; needs embedding = hidden
+    tied: bool  # use the input embeddings as output weights; needs embedding = hidden
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.tied and self.embedding != self.hidden:
             raise ConfigError(
-                f"model.tied=true needs model.embedding = model.hidden, got {self.embedding} and {self.hidden}"
+                f"model.tied=true: model.embedding ({self.embedding}) must equal model.hidden ({self.hidden}). Make "
+                "them equal, or set model.tied=false."
             )
 
 
 @dataclass(kw_only=True)
 class GruConfig(LstmConfig):
-    """A GRU language model (Cho et al. 2014); the values are those of an LSTM."""
+    """A GRU language model (Cho et al. 2014), with the same fields as an LSTM."""
 
 
 @dataclass(kw_only=True)
 class RnnConfig(LstmConfig):
-    """A simple recurrent network (Elman 1990); the values are those of an LSTM."""
+    """A simple recurrent network (Elman 1990), with the same fields as an LSTM."""
 
 
 @dataclass(kw_only=True)
 class TxlConfig(ModelConfig):
     """A Transformer-XL, as in Dai et al. 2019."""
 
-    layers: Layers  # Transformer layers
+    layers: Layers  # number of Transformer layers
     d_model: Width  # width of the model
     heads: Width  # attention heads per layer
     d_head: Width  # width of a head
     d_inner: Width  # width of the feed-forward layers
-    dropout: Probability  # on embeddings, and on what attention and feed-forward layers add
+    dropout: Probability  # on embeddings, and on the outputs of attention and feed-forward layers
     attention_dropout: Probability  # on attention weights
-    memory: Annotated[int, Meta(ge=0, le=MAX_WIDTH)]  # tokens of the past that each layer keeps
+    memory: Annotated[int, Meta(ge=0, le=MAX_WIDTH)]  # earlier tokens that each layer remembers
     same_length: bool  # every position attends to the same number of positions
-    clamp_len: Width | None = None  # longer distances are encoded as this one
-    tied: bool  # output weights = input embeddings
-    # Of weights, drawn from N(0, sd), and of gains of layer norms, drawn from N(1, sd); 0.02 as published.
+    clamp_len: Width | None = None  # distances longer than this are encoded as if they were this long
+    tied: bool  # use the input embeddings as output weights
+    # Standard deviation of the initial weights, N(0, sd), and of the gains of layer norms, N(1, sd). Published: 0.02.
     initial_sd: AboveZero
-    pre_norm: bool = False  # normalise inputs of blocks instead of outputs
-    # Width of embeddings, projected to d_model; null: d_model.
+    pre_norm: bool = False  # normalise the inputs of blocks instead of their outputs
+    # Width of the embeddings, which are projected to d_model; null: d_model.
     embedding: Width | None = None
     # First ids of the clusters of rarer words (train/models/loss.py).
     cutoffs: list[Annotated[int, Meta(ge=1)]] = field(default_factory=list)
-    div_val: Width = 1  # cluster i has embeddings of width embedding // div_val**i
-    # Between the model and the rarer clusters, in both directions.
+    div_val: Width = 1  # the embeddings of cluster i have width embedding // div_val**i
+    # Use one projection in both directions between the model and each rarer cluster.
     tied_projections: bool = False
 
     @property
     def skips_weights(self) -> bool:
-        """True for a softmax over clusters, which skips those without a word in a step."""
+        """True for a softmax over clusters, because a step skips clusters of which it has no word."""
         return self.adaptive
 
     def check_vocabulary(self, size: int) -> None:
         if self.cutoffs and self.cutoffs[-1] >= size:
-            raise ConfigError(f"model.cutoffs={self.cutoffs}: must be below {size}, the size of the vocabulary")
+            raise ConfigError(f"model.cutoffs={self.cutoffs}: must be below {size}, the size of the vocabulary.")
 
     @property
     def adaptive(self) -> bool:
@@ -159,19 +163,19 @@ class TxlConfig(ModelConfig):
 
     @property
     def widths(self) -> list[int]:
-        """Width of the embeddings of each cluster."""
+        """The width of each cluster's embeddings."""
         return [(self.embedding or self.d_model) // self.div_val**cluster for cluster in range(len(self.cutoffs) + 1)]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.d_model % 2:
-            raise ConfigError(f"model.d_model={self.d_model}: must be even (half of the sinusoids are cosines)")
+            raise ConfigError(f"model.d_model={self.d_model}: must be even, because half of the sinusoids are cosines.")
         if self.same_length and not self.memory:
-            raise ConfigError("model.memory=0: must be at least 1 with model.same_length=true")
+            raise ConfigError("model.memory=0: must be at least 1 with model.same_length=true.")
         if self.cutoffs != sorted(set(self.cutoffs)):
-            raise ConfigError(f"model.cutoffs={self.cutoffs}: must be numbers of words, rising")
+            raise ConfigError(f"model.cutoffs={self.cutoffs}: must be a rising list of numbers of words.")
         if self.widths[-1] < 1:
-            raise ConfigError(f"model.div_val={self.div_val}: leaves no width to the last cluster")
+            raise ConfigError(f"model.div_val={self.div_val}: too large, the last cluster would have width 0.")
 
 
 @dataclass(kw_only=True)
@@ -180,70 +184,74 @@ class NgramConfig(ModelConfig):
 
     counted: ClassVar[bool] = True
 
-    order: Annotated[int, Meta(ge=2, le=7)]  # the longest n-grams
-    vocabulary: Literal["closed", "open"]  # closed: the tokenizer's; open: every word of the sample
-    prune: list[int]  # by order: n-grams of this count or less are pruned; the last holds for all above
-    discount_fallback: list[float] | None = None  # of n-grams seen once, twice, more, if they cannot be estimated
-    lmplz: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # path; null: train.lmplz looks for it
-    lmplz_memory: str = field(metadata=NOT_IN_DIGEST)  # "1G": for sorting
+    order: Annotated[int, Meta(ge=2, le=7)]  # length of the longest n-grams
+    vocabulary: Literal["closed", "open"]  # closed: the tokenizer's words; open: every word of the sample
+    prune: list[int]  # per order: prune n-grams with at most this count; the last value applies to all higher orders
+    # Discounts for n-grams seen once, twice and more often, for samples from which they cannot be estimated.
+    discount_fallback: list[float] | None = None
+    lmplz: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # path of lmplz; null: search for it
+    lmplz_memory: str = field(metadata=NOT_IN_DIGEST)  # memory for sorting, such as "1G" or "50%"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1 <= len(self.prune) <= self.order or self.prune != sorted(self.prune) or self.prune[0] != 0:
             raise ConfigError(
-                f"model.prune={self.prune}: must be at most {self.order} thresholds that begin with 0 and never fall, "
-                "such as [0,0,1]"
+                f"model.prune={self.prune}: must be a list of 1 to {self.order} thresholds that starts with 0 and "
+                "never falls, such as [0,0,1]."
             )
         fallback = self.discount_fallback
         if fallback is not None and not (len(fallback) == 3 and all(0 <= d <= n + 1 for n, d in enumerate(fallback))):
             raise ConfigError(
-                f"model.discount_fallback={fallback}: must be three discounts, from 0 to 1, 2 and 3, of n-grams seen "
-                "once, twice and more often, such as [0.5,1,1.5]; or null"
+                f"model.discount_fallback={fallback}: must be null or three discounts, such as [0.5,1,1.5]: at most 1 "
+                "for n-grams seen once, 2 for those seen twice and 3 for all others."
             )
         if not re.fullmatch(r"[1-9]\d*[KMGT%]", self.lmplz_memory):
-            raise ConfigError(f"model.lmplz_memory={self.lmplz_memory}: must be a number with K, M, G, T or %")
+            raise ConfigError(
+                f"model.lmplz_memory={self.lmplz_memory}: must be a number with a unit (K, M, G, T or %), such as 1G."
+            )
 
     def reads(self, tokenizer: TokenizerConfig) -> TokenizerConfig:
-        """Return the run's tokenizer, with vocabulary=open fitted to know every word of the sample."""
+        """Return the run's tokenizer; with vocabulary=open, one that knows every word of the sample."""
         if self.vocabulary == "closed":
             return tokenizer
         if tokenizer.kind in ("unigram", "bpe"):
             raise ConfigError(
-                f"model.vocabulary=open with tokenizer={tokenizer.name}: pieces leave no word unknown; leave it closed"
+                f"model.vocabulary=open with tokenizer={tokenizer.name}: subword tokenizers know every word already. "
+                "Use model.vocabulary=closed."
             )
         return dataclasses.replace(tokenizer, vocab_size=None, fit_on="sample")
 
 
 @dataclass(kw_only=True)
 class MaskingConfig:
-    """The tokens that a masked model predicts, drawn anew in each step (Liu et al. 2019), and what stands for them."""
+    """Which tokens a masked model predicts, drawn again in each step (Liu et al. 2019), and what replaces them."""
 
-    share: Annotated[float, Meta(gt=0, le=1)] = 0.15  # of tokens to predict
-    masked: Share = 0.8  # of them: replaced by the mask
-    random: Share = 0.1  # of them: replaced by random tokens; the rest stay as they are
-    whole_words: bool = False  # draw words, not tokens
-    # Words of the validation split, at most, whose tokens a validation hides in turn: each needs a pass over its block.
+    share: Annotated[float, Meta(gt=0, le=1)] = 0.15  # share of the tokens that are predicted
+    masked: Share = 0.8  # share of these that the mask replaces
+    random: Share = 0.1  # share of these that random tokens replace; the rest stay as they are
+    whole_words: bool = False  # draw whole words instead of tokens
+    # Most words that a validation reads; it hides their tokens one by one, and each needs a pass over its block.
     validation_words: Number = 2_000
-    # Of blocks, which are read causally, of objective=hybrid; null: 1/16 there.
+    # Share of the blocks that objective=hybrid reads causally; null: 1/16.
     causal_share: Annotated[float, Meta(gt=0, lt=1)] | None = None
 
     def __post_init__(self) -> None:
         if self.masked + self.random > 1:
             raise ConfigError(
-                f"model.masking: masked={self.masked}, random={self.random}: must have a sum of at most 1"
+                f"model.masking.masked={self.masked}, model.masking.random={self.random}: their sum must be at most 1."
             )
 
 
 @dataclass(kw_only=True)
 class HuggingFaceConfig(ModelConfig):
-    """An architecture of Hugging Face's transformers, its weights drawn anew."""
+    """An architecture of Hugging Face's transformers, trained from random weights."""
 
     carries_state: ClassVar[bool] = False
 
     architecture: str  # a model_type of transformers.AutoConfig
     objective: Literal["causal", "mlm", "mntp", "hybrid"]
     config: dict[str, Any] = field(default_factory=dict)  # fields of the architecture's configuration class
-    masking: MaskingConfig | None = None  # of a masked objective; null: as published
+    masking: MaskingConfig | None = None  # settings of a masked objective; null: as published
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -251,7 +259,7 @@ class HuggingFaceConfig(ModelConfig):
         if self.masking is not None and self.objective == "hybrid":
             self.masking.causal_share = self.masking.causal_share or CAUSAL_SHARE
         elif self.masking is not None and self.masking.causal_share is not None:
-            raise ConfigError("model.masking.causal_share: belongs to model.objective=hybrid")
+            raise ConfigError("model.masking.causal_share: works only with model.objective=hybrid.")
         self._check_architecture()
 
     @property
@@ -260,42 +268,45 @@ class HuggingFaceConfig(ModelConfig):
 
     @property
     def shift(self) -> int:
-        """Positions before a hidden token at which it is predicted."""
+        """How many positions before a hidden token it is predicted: 0 or 1."""
         return int(self.objective in ("mntp", "hybrid"))
 
     def _check_architecture(self) -> None:
-        """Raise ConfigError for an architecture or field that transformers does not have, or not for the objective."""
+        """Raise ConfigError if transformers lacks the architecture or a field, or has it for other objectives only."""
         library = import_transformers()
         from transformers.models.auto import configuration_auto, modeling_auto
 
         if self.architecture not in configuration_auto.CONFIG_MAPPING:
             raise ConfigError(
-                f"model.architecture={self.architecture}: no model_type of transformers {library.__version__}"
-                f"; {shorten(nearest(self.architecture, configuration_auto.CONFIG_MAPPING), 200)}"
+                f"model.architecture={self.architecture}: not a model_type of transformers {library.__version__}; "
+                f"{shorten(nearest(self.architecture, configuration_auto.CONFIG_MAPPING), 200)}"
             )
         described = library.AutoConfig.for_model(self.architecture)
         known = {*described.to_dict(), *described.attribute_map}.difference(SET_HERE)
         for name in self.config:
             if name not in known:
                 raise ConfigError(
-                    f"model.config.{name}: no field of {type(described).__name__}, or set by pairscale"
-                    f"; {nearest(name, known)}"
+                    f"model.config.{name}: not a field of {type(described).__name__}, or one that pairscale sets; "
+                    f"{nearest(name, known)}"
                 )
         causal, masked = (getattr(modeling_auto, f"MODEL_FOR_{kind}_LM_MAPPING_NAMES") for kind in ("CAUSAL", "MASKED"))
         if self.architecture not in (masked if self.masked else causal) or described.is_encoder_decoder:
             raise ConfigError(
-                f"model.architecture={self.architecture}: transformers has no plain language model of it for "
-                f"model.objective={self.objective}; give another architecture or objective"
+                f"model.architecture={self.architecture}: transformers has no language model of this architecture for "
+                f"model.objective={self.objective}. Choose another architecture or objective."
             )
         if self.objective == "hybrid" and self.architecture not in HYBRID:
             raise ConfigError(
-                f"model.architecture={self.architecture} with model.objective=hybrid: reads no texts of a batch "
-                f"causally by an attention mask; give {first_few(HYBRID, len(HYBRID))}, or model.objective=mntp"
+                f"model.architecture={self.architecture}: does not support model.objective=hybrid. Choose one of "
+                f"{first_few(HYBRID, len(HYBRID))}, or use model.objective=mntp."
             )
 
     def described(self, vocabulary: int) -> transformers.PretrainedConfig:
-        """Return the configuration for transformers, over the `vocabulary` of the study's tokenizer; ConfigError."""
-        from corpora.tokenizers import EOS, PAD, SPECIAL_TOKENS  # here, so that commands start without numpy
+        """Return the configuration for transformers, with `vocabulary` entries of the study's tokenizer.
+
+        Raises ConfigError for values that transformers rejects.
+        """
+        from corpora.tokenizers import EOS, PAD, SPECIAL_TOKENS  # imported here, so that commands start without numpy
 
         library = import_transformers()
         offset = SPECIAL_TOKENS if self.masked else 0
@@ -304,33 +315,36 @@ class HuggingFaceConfig(ModelConfig):
         fields = {**self.config, **special, "vocab_size": offset + vocabulary, "use_cache": False}
         with self.refusals():
             described: transformers.PretrainedConfig = library.AutoConfig.for_model(self.architecture, **fields)
-        if hasattr(described, "is_decoder"):  # of those that are encoders unless it is set, such as BERT
+        if hasattr(described, "is_decoder"):  # architectures such as BERT are encoders unless this is set
             described.is_decoder = not self.masked
         return described
 
     @contextmanager
     def refusals(self) -> Iterator[None]:
-        """Raise ConfigError, in one line, for whatever transformers raises for the values of `config`."""
+        """Turn any error that transformers raises about the values of `config` into a one-line ConfigError."""
         try:
             yield
         except (TypeError, ValueError, AttributeError, ZeroDivisionError, RuntimeError, AssertionError) as error:
             reason = " ".join(str(error).split())[:300]
-            raise ConfigError(f"model.config of {self.architecture}: {type(error).__name__}: {reason}") from error
+            raise ConfigError(
+                f"model.config: transformers can't build {self.architecture} with these values "
+                f"({type(error).__name__}: {reason})."
+            ) from error
 
 
 @dataclass(kw_only=True)
 class ImportedConfig(ModelConfig):
-    """A published checkpoint of other code (train/import_checkpoint). It comes trained: only these fields count."""
+    """A published checkpoint from other code (train/import_checkpoint), already trained: only these fields matter."""
 
     comes_trained: ClassVar[bool] = True
 
     checkpoint: str
-    vocabulary: str | None = None  # a file; null: vocab.txt beside the checkpoint
+    vocabulary: str | None = None  # file of the vocabulary; null: vocab.txt in the checkpoint's folder
     # Kind of tokenizer that splits text into the vocabulary's words.
     tokenizer: Literal["whitespace", "word", "char", "jieba"]
-    eos: str  # the vocabulary's names of them
-    unk: str
-    # Of a Transformer-XL; null: as in the checkpoint, unless it is a bare state_dict.
+    eos: str  # how the vocabulary spells <eos>
+    unk: str  # how the vocabulary spells <unk>
+    # Values of a Transformer-XL; null: read from the checkpoint, which a bare state_dict does not allow.
     memory: int | None = None
     same_length: bool | None = None
     clamp_len: int | None = None  # -1: no limit
@@ -338,45 +352,49 @@ class ImportedConfig(ModelConfig):
     cutoffs: list[int] | None = None
 
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
-        """Return name and fields of the model alone, as no corpus, sample or recipe of ours was used."""
+        """Return the model's name and fields alone, because none of our corpora, samples or recipes was used."""
         return [re.sub(r"[^\w.-]+", "_", word) for word in (self.name, Path(self.checkpoint).name)], self
 
 
 @dataclass(kw_only=True)
 class PretrainedConfig(ModelConfig):
-    """A Hugging Face model, by its name on the hub or a local folder. It comes trained: only these fields count."""
+    """A Hugging Face model from the hub or a local folder, already trained: only these fields matter."""
 
     comes_trained: ClassVar[bool] = True
 
-    kind: Literal["causal", "masked"]  # predicts the next token, or hidden ones
+    kind: Literal["causal", "masked"]  # causal predicts the next token, masked predicts hidden tokens
     path: str  # name on the hub, or a local folder
-    revision: str | None = None  # a branch, tag or commit of the hub, or a folder within the local one; null: none
-    # Several, each a run of its own: names, or patterns such as step*.
+    revision: str | None = None  # branch, tag or commit on the hub, or a folder within the local one; null: the default
+    # Several revisions, each of which becomes a run: names, or patterns such as step*.
     revisions: list[str] | None = field(default=None, metadata=NOT_IN_DIGEST)
-    revision_pattern: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # regular expression of the step
+    revision_pattern: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # regular expression for the step
     tokens_per_step: Annotated[int, Meta(ge=1, le=10**15)] | None = field(
         default=None, metadata=NOT_IN_DIGEST
-    )  # of training, for the x of a curve
-    dtype: Literal["fp32", "bf16", "fp16"]  # of the weights
-    begin: str | None = None  # token that stands before a sentence, where the tokenizer names no BOS or EOS
-    load_in_4bit: bool = False  # through bitsandbytes, on CUDA
-    trust_remote_code: bool = False  # run the code that the model brings
-    allow_pickle: bool = False  # read weights that are there only as a pickle, which can run code
+    )  # training tokens per step, for the x-axis of a curve
+    dtype: Literal["fp32", "bf16", "fp16"]  # precision of the weights
+    begin: str | None = None  # token to put before a sentence if the tokenizer has no BOS or EOS
+    load_in_4bit: bool = False  # load with bitsandbytes, on CUDA
+    trust_remote_code: bool = False  # run the code that comes with the model
+    allow_pickle: bool = False  # read weights that exist only as a pickle, which can run code
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.revision is not None and self.revisions is not None:
-            raise ConfigError("model.revision and model.revisions: give one of them")
+            raise ConfigError("model.revision and model.revisions: set only one of them.")
         try:
             groups = re.compile(self.revision_pattern or "()").groups
         except re.error as error:
-            raise ConfigError(f"model.revision_pattern={self.revision_pattern}: {error}") from None
+            raise ConfigError(
+                f"model.revision_pattern={self.revision_pattern}: not a regular expression ({error})."
+            ) from None
         if groups != 1:
-            raise ConfigError(f"model.revision_pattern={self.revision_pattern}: must have one group, (...), the step")
+            raise ConfigError(
+                f"model.revision_pattern={self.revision_pattern}: must have exactly one group, (...), for the step."
+            )
 
     @property
     def step(self) -> int | None:
-        """The training step in the revision's name; None if it has none."""
+        """The training step named in the revision, or None."""
         match = re.search(self.revision_pattern or "()", self.revision or "")
         return int(match[1]) if match and match[1].isdecimal() else None
 
@@ -386,18 +404,18 @@ class PretrainedConfig(ModelConfig):
 
     @property
     def tokens(self) -> int | None:
-        """Tokens of text that the model was trained on, with repeats; None if unknown."""
+        """Number of tokens that the model was trained on, counting repeats; None if unknown."""
         return None if self.step is None or self.tokens_per_step is None else self.step * self.tokens_per_step
 
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
-        """Return name and identity by the model alone, as none of our corpora, samples or recipes was used."""
+        """Return the model's name and fields alone, because none of our corpora, samples or recipes was used."""
         words = [self.name, Path(self.path).name, *([self.revision] if self.revision else [])]
         return [re.sub(r"[^\w.-]+", "_", word) for word in words], self
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """A configuration class, and the train.models.base.LanguageModel that it describes as "package.module:Class"."""
+    """A configuration class, and the place ("package.module:Class") of the LanguageModel that it describes."""
 
     config: type[ModelConfig]
     module: str
@@ -407,22 +425,26 @@ _ARCHITECTURES: dict[str, Architecture] = {}
 
 
 def register_architecture(kind: str, config: type[ModelConfig], module: str) -> None:
-    """Make an architecture known: the files in conf/model/ have `type: KIND`.
+    """Register an architecture, so that a file in conf/model/ can select it with `type: KIND`.
 
-    `module` is imported when a model is built, and calls its class with (configuration, size of the vocabulary).
+    Args:
+        kind: the name of the architecture.
+        config: the configuration class, which checks the values of the file.
+        module: the model's class as "package.module:Class". It is imported when a model is built, and is called with
+            the configuration and the size of the vocabulary.
     """
     _ARCHITECTURES[kind] = Architecture(config, module)
     register_types(ModelConfig, **{kind: config})
 
 
 def architectures() -> Mapping[str, Architecture]:
-    """Return all architectures by kind, the name in model.json: our own, and those of plug-ins."""
+    """Return all architectures by kind, including those of plug-ins."""
     load_plugins()
     return _ARCHITECTURES
 
 
 def kind_of(config: ModelConfig) -> str:
-    """Return the kind of architecture of a configuration. Raises TypeError if none is registered."""
+    """Return the registered name of a configuration's architecture. Raises TypeError if there is none."""
     for kind, architecture in architectures().items():
         if architecture.config is type(config):
             return kind
@@ -430,11 +452,11 @@ def kind_of(config: ModelConfig) -> str:
 
 
 def check_recipe(config: ModelConfig, recipe: RecipeConfig) -> None:
-    """Raise ConfigError for a model without a memory from step to step whose recipe reads columns of a stream."""
+    """Raise ConfigError if the recipe carries a state from step to step and the model does not."""
     if not config.carries_state and recipe.packing == COLUMNS:
         raise ConfigError(
-            f"recipe={recipe.name} with model={config.name}: reads columns of text with carried state, which this "
-            "architecture does not have; give recipe=adamw or another recipe of another packing"
+            f"recipe={recipe.name}: carries a state from step to step (recipe.packing=columns), which model="
+            f"{config.name} doesn't have. Use a recipe with another packing, such as recipe=adamw."
         )
 
 

@@ -1,4 +1,4 @@
-"""Language models of Hugging Face's transformers: a network of the library behind the interface of our own."""
+"""Hugging Face networks with the interface of our own language models."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from train.models.config import HuggingFaceConfig
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-LARGE = 10_000  # a logit beyond those of any model; float16 ends at 65,504
+LARGE = 10_000  # larger than any model's logits, and below float16's maximum of 65,504
 
 
 class HuggingFaceModel(LanguageModel):
-    """A network with its own embeddings and softmax; it keeps no memory between steps.
+    """A transformers network (`network`) with its own embeddings and softmax. It keeps no memory between steps.
 
-    `network` is the transformers.PreTrainedModel. Hidden states are the inputs of its output layer, so that the softmax
-    is computed in chunks, and where a target is (train/models/loss.py); of a network that changes its logits after that
-    layer, or has none, they are the logits themselves. Its runs are scored by eval.scorers, not by `read_trees`.
+    Hidden states are the inputs of the network's output layer, so that the softmax is computed in chunks and only where
+    there is a target (train/models/loss.py). If the network changes its logits after that layer, or has no such layer,
+    the hidden states are the logits themselves. Runs are scored by eval.scorers, not by `read_trees`.
     """
 
     carries_state = False
 
     def __init__(self, config: HuggingFaceConfig, vocabulary: int):
-        """Draw the weights; `vocabulary` is that of the study's tokenizer.
+        """Draw the weights. `vocabulary` is the size of the study's tokenizer.
 
-        Raises ConfigError for values that the network refuses, and for a causal one if it sees what it predicts.
+        Raises ConfigError for values that the network rejects, and if a causal network sees the tokens it predicts.
         """
-        nn.Module.__init__(self)  # without our tables: the network has its own
+        nn.Module.__init__(self)  # not LanguageModel's, because the network has its own tables
         self.vocabulary, self.adaptive = vocabulary, None
         self.pad = PAD if config.masked else None
         described = config.described(vocabulary)
@@ -49,22 +49,22 @@ class HuggingFaceModel(LanguageModel):
         if not self._on_meta:
             self.eval()
             with config.refusals():
-                assert self.plain in (True, False)  # looked at before the first step, whose pass may be compiled
+                assert self.plain in (True, False)  # computed before the first step, which may be compiled
                 sees_ahead = not config.masked and self._sees_ahead()
             if sees_ahead:
                 raise ConfigError(
-                    f"model.architecture={config.architecture} with model.objective=causal: sees the tokens that it "
-                    "predicts; give a causal architecture, such as gpt2"
+                    f"model.architecture={config.architecture}: this architecture sees the tokens that it predicts, so "
+                    "it can't be used with model.objective=causal. Choose a causal one, such as gpt2."
                 )
             self.train()
 
     @property
     def _on_meta(self) -> bool:
-        return any(weight.is_meta for weight in self.parameters())  # XLNet draws some on the CPU in any case
+        return any(weight.is_meta for weight in self.parameters())  # XLNet always creates some on the CPU
 
     @cached_property
     def plain(self) -> bool:
-        """True if logits are the output layer's product as it is. Looked at in evaluation mode."""
+        """True if the logits are exactly the output layer's product. Read it in evaluation mode."""
         if self._on_meta:
             return type(self.network.get_output_embeddings()) is nn.Linear  # type: ignore[no-untyped-call]
         return has_plain_head(self.network, self._few_tokens())
@@ -74,26 +74,26 @@ class HuggingFaceModel(LanguageModel):
 
     @torch.no_grad()
     def _sees_ahead(self) -> bool:
-        """Return True if logits depend on tokens after their own."""
+        """Return True if logits depend on later tokens."""
         tokens = self._few_tokens()
         others = torch.cat([tokens[:, :-1], (tokens[:, -1:] + 1) % self.vocabulary], dim=1)
         before, after = (self.network(input_ids=text).logits[:, :-1] for text in (tokens, others))
-        # not to the last bit: kernels may sum in any order
+        # with a tolerance, because kernels may sum in any order
         return not torch.allclose(before, after, rtol=1e-3, atol=1e-6)
 
     @property
     def softmax(self) -> tuple[Tensor, Tensor]:
-        """Weights and bias of the output layer; zeros if it has no bias."""
+        """The weights (V, D) and bias (V,) of the output layer. The bias is zeros if the layer has none."""
         return softmax_of(self.network)
 
     def initial_state(self, batch: int) -> State:
-        """Return no state: each text is read from its beginning."""
+        """Return an empty state, because each text is read from its beginning."""
         return ()
 
     def forward(self, tokens: Tensor, state: State, causal: Tensor | None = None) -> tuple[Tensor, State]:
-        """Read texts (B, T) int64; return (B, T, D), or logits (B, T, V) of a network that is not `plain`.
+        """Read texts (B, T) int64; return hidden states (B, T, D), or logits (B, T, V) if the network is not `plain`.
 
-        `causal` (B,) bool, of a hybrid objective: texts of which each token is read without those after it.
+        With a hybrid objective, `causal` (B,) bool marks the texts whose tokens don't see later tokens.
         """
         attended: dict[str, Tensor] = {}
         if causal is not None:
@@ -106,14 +106,14 @@ class HuggingFaceModel(LanguageModel):
         return logits, ()
 
     def _attention(self, tokens: Tensor, causal: Tensor) -> Tensor:
-        """Return what is added to attention scores (B, 1, T, T): -inf at padding and, in `causal` texts, above."""
+        """Return the attention mask (B, 1, T, T): -inf for padding and, in `causal` texts, for later tokens; else 0."""
         length = tokens.shape[1]
         before = torch.ones(length, length, dtype=torch.bool, device=tokens.device).tril()
         seen = (before | ~causal[:, None, None, None]) & tokens.ne(PAD)[:, None, None, :]
         return torch.zeros(seen.shape, dtype=self.network.dtype, device=tokens.device).masked_fill(~seen, -torch.inf)
 
     def save_description(self, folder: Path) -> None:
-        """Write config.json, and generation_config.json of a network that writes text, as transformers does."""
+        """Write config.json and, if the network can generate text, generation_config.json, as transformers does."""
         config = self.network.config
         config.architectures, config.dtype = [type(self.network).__name__], self.network.dtype
         config.save_pretrained(folder)
@@ -122,7 +122,7 @@ class HuggingFaceModel(LanguageModel):
             self.network.generation_config.save_pretrained(folder)
 
     def compile(self, *arguments: Any, **options: Any) -> None:
-        """Compile the network alone: it is traced while its output layer is replaced."""
+        """Compile only the network, because it is traced while its output layer is replaced."""
         self.network.compile(*arguments, **options)
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
@@ -141,9 +141,9 @@ class HuggingFaceModel(LanguageModel):
 
 
 def most_positions(network: PreTrainedModel) -> int | None:
-    """Return the most tokens that a network of Hugging Face reads; None: no limit.
+    """Return how many tokens a Hugging Face network can read; None if there is no limit.
 
-    RoBERTa's first position is the one after that of the padding.
+    RoBERTa numbers its positions from the one after the padding's.
     """
     limit: int | None = getattr(network.config.get_text_config(), "max_position_embeddings", None)
     for name, module in network.named_modules():
@@ -154,11 +154,11 @@ def most_positions(network: PreTrainedModel) -> int | None:
 
 
 def has_plain_head(network: PreTrainedModel, tokens: Tensor) -> bool:
-    """Return True if the logits after tokens (B, T) are the output layer's product, unchanged.
+    """Return True if the logits for tokens (B, T) are the output layer's product, unchanged.
 
-    The product is replaced by numbers from -LARGE to LARGE, which must come out as they are. So a scale, a cap or an
-    added bias is seen whatever the weights are; small logits, as of new weights or of a padding token, would not show
-    it. A weight that is used after the layer is seen by its gradient, because a new bias is 0 and a new scale is 1.
+    The product is replaced by numbers from -LARGE to LARGE, which must come out unchanged. This reveals a scale, a cap
+    or an added bias whatever the weights are; the small logits of new weights or of a padding token would not. A weight
+    used after the layer is detected by its gradient, because a new bias is 0 and a new scale is 1.
     """
     head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
     if type(head) is not nn.Linear or "forward" in vars(head):
@@ -171,20 +171,21 @@ def has_plain_head(network: PreTrainedModel, tokens: Tensor) -> bool:
         logits, given = _with_product(network, head, spread, input_ids=tokens)
     if not given or logits.requires_grad or not torch.equal(logits.float(), given[-1].float()):
         return False
-    with torch.no_grad():  # what follows the layer must also leave its input as it is, which may be wider than logits
+    with torch.no_grad():  # later code must leave the layer's input unchanged, too, though it can be wider than logits
         return inputs_of_head(network, input_ids=tokens).shape == (*tokens.shape, head.in_features)
 
 
 @torch.no_grad()
 def reads_places(network: PreTrainedModel, **arguments: Any) -> bool:
-    """Return True if the output layer can be given some places alone: what follows it changes each place by itself.
+    """Return True if the output layer can read a few places alone, because later code treats each place separately.
 
-    The layer's product is replaced by random numbers, once for all places and once for three of them, whose logits must
-    come out as they do among all. So it does not matter what the weights are: new ones give all places similar logits.
+    The layer's product is replaced by random numbers, first for all places and then for three of them, whose logits
+    must be the same both times. So the result does not depend on the weights; new weights would give similar logits
+    everywhere.
     """
     try:
         head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
-    except (AttributeError, NotImplementedError):  # of code that comes with a model
+    except (AttributeError, NotImplementedError):  # raised by code that comes with some models
         return False
     if not isinstance(head, nn.Module):
         return False
@@ -205,7 +206,7 @@ def reads_places(network: PreTrainedModel, **arguments: Any) -> bool:
 def _with_product(
     network: PreTrainedModel, head: nn.Module, numbers: Callable[[Tensor], Tensor], **arguments: Any
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return the logits of a pass in which the product of the output layer is replaced, and what replaced it."""
+    """Run the network with the output layer's product replaced; return the logits and the replacements."""
     given: list[Tensor] = []
 
     def replace(_: nn.Module, __: Any, product: Tensor) -> Tensor:
@@ -217,18 +218,18 @@ def _with_product(
 
 
 def inputs_of_head(network: PreTrainedModel, **arguments: Any) -> Tensor:
-    """Return the inputs (B, T, D) of a plain output layer: the logits of a pass that leaves its product out."""
+    """Return the inputs (B, T, D) of a plain output layer, by running the network without the layer's product."""
     head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
     head.forward = lambda hidden: hidden
     try:
         hidden: Tensor = network(**arguments).logits
     finally:
-        del head.forward  # the class's own again
+        del head.forward  # restores the method of the class
     return hidden
 
 
 def logits_at(network: PreTrainedModel, rows: Tensor, columns: Tensor, **arguments: Any) -> Tensor:
-    """Return the logits (R, V) at R places of texts. Its output layer reads these alone: see `reads_places`."""
+    """Return the logits (R, V) at R places of texts. The output layer reads only these places (see `reads_places`)."""
 
     def chosen(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         hidden, *others = inputs
@@ -240,6 +241,6 @@ def logits_at(network: PreTrainedModel, rows: Tensor, columns: Tensor, **argumen
 
 
 def softmax_of(network: PreTrainedModel) -> tuple[Tensor, Tensor]:
-    """Return the weight (V, D) and bias (V,) of the output layer; zeros if it has no bias."""
+    """Return the weights (V, D) and bias (V,) of the output layer. The bias is zeros if the layer has none."""
     head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
     return head.weight, head.weight.new_zeros(len(head.weight)) if head.bias is None else head.bias

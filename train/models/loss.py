@@ -1,12 +1,12 @@
-"""The softmax: cross-entropy that never holds all logits of a batch, over one table of words or an adaptive vocabulary.
+"""Compute the softmax and its cross-entropy without keeping all logits of a batch in memory.
 
-The logits of a batch (tokens x vocabulary) are the largest array of training by far: 4,480 tokens of 50,000 words take
-900 MB, and autograd keeps several such arrays. Here the logits of a chunk of tokens at a time are in a buffer, which in
-training becomes the loss's gradient at once, so that the backward pass only scales three small results. The passes over
-the buffer besides the three matrix products take a few rows at a time on a CPU, so that they stay in its cache.
+The logits of a batch (tokens x vocabulary) are by far the largest array in training: 4,480 tokens and 50,000 words take
+900 MB, and autograd keeps several such arrays. Here a buffer contains the logits of one chunk of tokens at a time. In
+training, they are replaced by the gradient of the loss at once, so that the backward pass only scales three small
+results. Apart from the three matrix products, a CPU processes a few rows at a time, which fit in its cache.
 
-Under autocast the matrix products, their inputs and results, gradients included, have its lower precision; softmax and
-sums are float32 (float64 if the hidden states are). This file travels with the weights (train/models/travel.py).
+Under autocast, matrix products use the lower precision, including their inputs, results and gradients. Softmax and sums
+are float32, or float64 if the hidden states are. This file travels with the weights (train/models/travel.py).
 """
 
 from collections.abc import Iterator
@@ -16,19 +16,25 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# Of products at a time: smaller chunks read the weights too often, larger ones gain nothing. With gradients a chunk
-# also reads and writes that of all weights.
+# Size of the products per chunk. Smaller chunks read the weights too often, and larger ones gain nothing. With
+# gradients, each chunk also reads and writes the gradient of all weights.
 CHUNK_BYTES = 64 * 2**20
 GRADIENT_CHUNK_BYTES = 256 * 2**20
-GPU_CHUNK_LOGITS = 2**28  # with gradients on a GPU, where few large products are faster (docs/benchmarks.md)
-BLOCK_BYTES = 4 * 2**20  # of logits in a CPU's cache
+GPU_CHUNK_LOGITS = 2**28  # with gradients on a GPU, where a few large products are faster (docs/benchmarks.md)
+BLOCK_BYTES = 4 * 2**20  # size of a block of logits that fits in a CPU's cache
 
 
 def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
     """Return the sum over tokens of -ln p(target), in nats: a scalar, float32 or better.
 
-    hidden (N, D), weight (V, D), bias (V,), targets (N,) int64; logits are hidden @ weight.T + bias. The forward pass
-    computes the gradients of hidden, weight and bias, too, unless gradients are off.
+    The logits are hidden @ weight.T + bias. Unless gradients are off, the forward pass also computes the gradients of
+    hidden, weight and bias.
+
+    Args:
+        hidden: hidden states (N, D).
+        weight: output weights (V, D).
+        bias: output bias (V,).
+        targets: ids of the target tokens (N,), int64.
     """
     if not torch.is_grad_enabled():
         return -token_logprobs(hidden, weight, bias, targets).sum()
@@ -38,14 +44,14 @@ def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor)
 
 @torch.no_grad()
 def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
-    """Return ln p(target) in nats of each token: (N,), float32 or better, no gradient. Shapes as in `cross_entropy`.
+    """Return ln p(target) in nats for each target: (N,), float32 or better, without gradient.
 
-    With `rows` (N,) int64, increasing, target i follows hidden[rows[i]]: hidden is (M, D), and each of its softmaxes is
-    computed once, however many targets follow it.
+    Shapes are those of `cross_entropy`. With increasing `rows` (N,) int64, hidden is (M, D) and target i follows
+    hidden[rows[i]]. The softmax of a hidden state is computed once, however many targets follow it.
     """
     result = torch.empty(len(targets), dtype=_exact(hidden), device=hidden.device)
     rows = torch.arange(len(hidden)) if rows is None else rows
-    places, rows = rows.cpu(), rows.to(hidden.device)  # once, so that no block waits for a GPU
+    places, rows = rows.cpu(), rows.to(hidden.device)  # copied once, so that no block waits for a GPU
     for start, logprobs in _logprob_blocks(hidden, weight, bias):
         first, last = torch.searchsorted(places, torch.tensor([start, start + len(logprobs)])).tolist()
         result[first:last] = logprobs[rows[first:last] - start, targets[first:last]]
@@ -54,7 +60,10 @@ def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
 
 @torch.no_grad()
 def all_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return ln p of all tokens, nats (N, V), small N, float32 or better, no gradient; shapes as in `cross_entropy`."""
+    """Return ln p in nats of all tokens: (N, V), float32 or better, without gradient. Use it for small N only.
+
+    Shapes are those of `cross_entropy`.
+    """
     result = torch.empty(len(hidden), len(weight), dtype=_exact(hidden), device=hidden.device)
     for start, logprobs in _logprob_blocks(hidden, weight, bias):
         result[start : start + len(logprobs)] = logprobs
@@ -62,14 +71,14 @@ def all_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _logprob_blocks(hidden: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """Yield blocks of ln p of all tokens, nats (n, V), and the first row of each; they may be overwritten."""
+    """Yield the first row of each block and its ln p of all tokens (n, V), in nats. The caller may overwrite them."""
     for part, products in _product_chunks(hidden.to(_fast(hidden)), weight.to(_fast(weight)), CHUNK_BYTES):
         for block, logits in _logit_blocks(products, bias, _exact(hidden)):
             yield part.start + block.start, torch.log_softmax(logits, dim=-1, out=logits)
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """The derivative of -ln softmax(z)[t] by z is softmax(z) - onehot(t): known as soon as the softmax is."""
+    """Compute the gradients along with the loss: the derivative of -ln softmax(z)[t] by z is softmax(z) - onehot(t)."""
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -84,7 +93,7 @@ class _CrossEntropy(torch.autograd.Function):
             for part, products in _product_chunks(low, low_weight, most):
                 for rows, logits in _logit_blocks(products, bias, exact):
                     index = targets[part][rows, None]
-                    # ln p(target) is its logit less the largest one, plus ln p of that: p itself may underflow.
+                    # p(target) may underflow, so ln p is the target's logit minus the largest logit, plus its ln p.
                     above = logits.gather(1, index) - logits.amax(1, keepdim=True)
                     gradient = torch.softmax(logits, dim=-1, out=logits)
                     loss -= (above + gradient.amax(1, keepdim=True).log()).sum()
@@ -115,18 +124,18 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 def _exact(tensor: Tensor) -> torch.dtype:
-    """Return the type of sums and softmax: float32, or float64 if the input is."""
+    """Return the type for sums and softmax: float32, or float64 if the input is float64."""
     return torch.promote_types(tensor.dtype, torch.float32)
 
 
 def _fast(tensor: Tensor) -> torch.dtype:
-    """Return the type of matrix products: autocast's if it is on."""
+    """Return the type for matrix products: autocast's type if autocast is on, else the input's."""
     device = tensor.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
 
 
 def _product_chunks(hidden: Tensor, weight: Tensor, most_bytes: int) -> Iterator[tuple[slice, Tensor]]:
-    """Yield the place of each chunk of tokens and its products (n, V) of at most `most_bytes`; may be overwritten."""
+    """Yield the slice of each chunk and its products (n, V), at most `most_bytes`. The caller may overwrite them."""
     count, vocabulary = len(hidden), len(weight)
     chunks = -(-count * vocabulary * hidden.dtype.itemsize // most_bytes)
     size = max(1, -(-count // max(1, chunks)))  # chunks of equal size, without a small remainder
@@ -135,13 +144,13 @@ def _product_chunks(hidden: Tensor, weight: Tensor, most_bytes: int) -> Iterator
         part = slice(start, min(start + size, count))
         with torch.autocast(hidden.device.type, enabled=False):
             products = torch.mm(hidden[part], weight.T, out=whole[: part.stop - start])
-        yield part, products  # outside, so that the caller has its own autocast
+        yield part, products  # outside of the block above, so that the caller keeps its own autocast
 
 
 def _logit_blocks(products: Tensor, bias: Tensor, exact: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
-    """Yield the place of each block of rows of `products` (n, V), and its logits of type `exact`, to be overwritten.
+    """Yield the slice of each block of `products` (n, V), and its logits in type `exact`, for the caller to overwrite.
 
-    They replace products of that type. On a CPU a block fits its cache; on a GPU it has all rows.
+    If the products have that type, they become the logits in place. A block fits in a CPU's cache; a GPU has one block.
     """
     count, vocabulary = products.shape
     size = max(1, BLOCK_BYTES // (vocabulary * exact.itemsize)) if products.device.type == "cpu" else count
@@ -156,19 +165,20 @@ def _logit_blocks(products: Tensor, bias: Tensor, exact: torch.dtype) -> Iterato
 
 
 class AdaptiveVocabulary(nn.Module):
-    """Embeddings and softmax in clusters of falling frequency: cluster i has the ids from `starts[i]` on, of width w_i.
+    """Embeddings and softmax that divide the vocabulary into clusters. Cluster i starts with the id `starts[i]`.
 
-    The softmax is that of Grave et al. 2017, section 4 (two levels: the frequent words and one entry for each cluster
-    of rarer ones; then the words of a cluster), the embeddings those of Baevski and Auli 2019, section 3 (cluster i has
-    embeddings of width `embedding // div_val**i`, projected to the model's width). Probabilities are exact, over the
-    whole vocabulary. They are correct for ids in any order, and fast if ids are ordered by falling frequency.
+    The softmax has two levels (Grave et al. 2017, section 4). The first contains the frequent words and one entry for
+    each cluster of rarer words; the second contains the words of a cluster. The embeddings of cluster i have width
+    w_i = `embedding // div_val**i` and are projected to the model's width (Baevski and Auli 2019, section 3).
+    Probabilities over the whole vocabulary are exact for any order of the ids, and fast to compute if the most frequent
+    words come first.
 
-    Cluster 0 is the head, whose softmax has C-1 further entries, one for each other cluster. Projections (D, w_i) from
-    and to the model's width D exist unless all clusters have it.
+    Cluster 0 is the head. Its softmax has C-1 further entries, one for each other cluster. There are projections
+    (D, w_i) from and to the model's width D unless all clusters have that width.
     """
 
     def __init__(self, config: Any, vocabulary: int):
-        """Leave the weights for the model to draw."""
+        """Create the weights without initial values, which the model draws."""
         super().__init__()
         self.starts = [0, *config.cutoffs, vocabulary]
         self.width = config.d_model
@@ -186,7 +196,7 @@ class AdaptiveVocabulary(nn.Module):
         self.output_projections = nn.ParameterList(torch.empty(shape) for shape in own)
 
     def draw_projections(self) -> None:
-        """Draw from N(0, 1/w_i), so that embeddings and logits are as large as without projections."""
+        """Draw the projections from N(0, 1/w_i), so that embeddings and logits are as large as without them."""
         for projection in (*self.projections, *self.output_projections):
             nn.init.normal_(projection, 0.0, projection.shape[1] ** -0.5)
 
@@ -204,7 +214,7 @@ class AdaptiveVocabulary(nn.Module):
         return shaped
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """Return the sum of -ln p(target), in nats, of hidden states (N, D) and targets (N,): a scalar."""
+        """Return the sum of -ln p(target), in nats, for targets (N,) after hidden states (N, D): a scalar."""
         first, *others = (
             cross_entropy(self._projected(hidden[rows], cluster), *self._softmax(cluster), entries)
             for cluster, rows, entries in self._parts(targets)
@@ -213,7 +223,7 @@ class AdaptiveVocabulary(nn.Module):
 
     @torch.no_grad()
     def logprobs(self, hidden: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
-        """Return ln p(target) in nats of targets (N,) after hidden states (M, D) as `token_logprobs`."""
+        """Return ln p(target) in nats for targets (N,) after hidden states (M, D), as `token_logprobs` does."""
         rows = torch.arange(len(hidden), device=hidden.device) if rows is None else rows
         result = torch.zeros(len(targets), dtype=_exact(hidden), device=hidden.device)
         for cluster, chosen, entries in self._parts(targets):
@@ -223,7 +233,7 @@ class AdaptiveVocabulary(nn.Module):
         return result
 
     def log_softmax(self, hidden: Tensor) -> Tensor:
-        """Return ln p in nats of every token after hidden states (..., D): (..., V), float32 or better."""
+        """Return ln p in nats for every token after hidden states (..., D): (..., V), float32 or better."""
         head, *others = (
             F.linear(self._projected(hidden, cluster), *self._softmax(cluster)).log_softmax(-1, dtype=_exact(hidden))
             for cluster in range(len(self.tables))
@@ -232,14 +242,14 @@ class AdaptiveVocabulary(nn.Module):
         return torch.cat([head[..., :words], *(head[..., words + i, None] + part for i, part in enumerate(others))], -1)
 
     def _rows(self, ids: Tensor, cluster: int) -> Tensor:
-        """Return the places in ids (N,) of those of a cluster."""
+        """Return the places in ids (N,) that belong to a cluster."""
         inside: Tensor = (ids >= self.starts[cluster]) & (ids < self.starts[cluster + 1])
         return inside.nonzero().squeeze(1)
 
     def _parts(self, targets: Tensor) -> Iterator[tuple[int, slice | Tensor, Tensor]]:
-        """Yield each cluster, the places of targets (N,) that its softmax has an entry for, and these entries.
+        """Yield each cluster, the places in targets (N,) for which its softmax has an entry, and these entries.
 
-        The head has an entry for each target: a word, or the cluster of a rarer one.
+        The head has an entry for every target: the word itself, or the cluster of a rarer word.
         """
         bounds = torch.tensor(self.starts[1:-1], device=targets.device, dtype=targets.dtype)
         clusters = torch.bucketize(targets, bounds, right=True)
@@ -249,14 +259,14 @@ class AdaptiveVocabulary(nn.Module):
             yield cluster, rows, targets[rows] - self.starts[cluster]
 
     def _softmax(self, cluster: int) -> tuple[Tensor, Tensor]:
-        """Return weights (n, w) and biases (n,) of the words of a cluster; the head has a row for each other, too."""
+        """Return the weights (n, w) and biases (n,) of a cluster. The head has a row for each other cluster, too."""
         weight, bias = (self.tables if self.untied is None else self.untied)[cluster], self.biases[cluster]
         if cluster > 0:
             return weight, bias
         return torch.cat([weight, self.cluster_weight]), torch.cat([bias, self.cluster_bias])
 
     def _projected(self, hidden: Tensor, cluster: int) -> Tensor:
-        """Return hidden states (N, D) in the width of a cluster: (N, w)."""
+        """Project hidden states (N, D) to the width of a cluster: (N, w)."""
         if not self.projections:
             return hidden
         own = cluster < len(self.output_projections)

@@ -1,4 +1,4 @@
-"""Our own models as models of transformers, for AutoModelForCausalLM. This file travels with the weights."""
+"""Make our own models loadable with transformers' AutoModelForCausalLM. This file travels with the weights."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from train.models.base import LanguageModel as Body  # in a model's folder: its 
 
 
 class PairscaleConfig(PretrainedConfig):
-    """The values of a model, by the names of its fields in conf/model, and the size of its vocabulary."""
+    """A model's values, named as in conf/model, and the size of its vocabulary."""
 
     model_type = "pairscale"
 
     def __init__(self, vocab_size: int = 2, **values: Any):
         values = {"bos_token_id": 0, "eos_token_id": 0, **values}
-        # Tied weights are one parameter. There is no cache: each step of `generate` reads the text anew.
+        # Tied weights are a single parameter. There is no cache: each step of `generate` reads the text again.
         values |= {"tie_word_embeddings": False, "use_cache": False}
         self.vocab_size = vocab_size
         self.num_hidden_layers = values.get("layers")
@@ -26,10 +26,10 @@ class PairscaleConfig(PretrainedConfig):
 
 
 class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
-    """A language model: tokens (B, T) to logits (B, T, V) of the tokens after them.
+    """A language model that maps tokens (B, T) to logits (B, T, V) for the next tokens.
 
-    A text begins with `<eos>`, id 0, and is read from an empty state. Nothing after a token changes its prediction, so
-    padding on the right is harmless; padding on the left is not.
+    Begin each text with `<eos>` (id 0); it is read from an empty state. Later tokens don't change a prediction, so
+    padding on the right is harmless, but padding on the left is not.
     """
 
     config_class = PairscaleConfig
@@ -41,14 +41,14 @@ class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Module | None:
-        """Return the table of embeddings; None of an adaptive vocabulary, which has several."""
+        """Return the table of embeddings, or None for an adaptive vocabulary, which has several tables."""
         return None if self.model.adaptive is not None else self.model.embedding
 
     def get_output_embeddings(self) -> None:
-        """Return None: the softmax weights belong to no module of their own."""
+        """Return None, because the softmax weights do not form a separate module."""
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Draw nothing: the model drew its weights."""
+        """Do nothing, because the model draws its own weights."""
 
     def forward(
         self,
@@ -58,13 +58,13 @@ class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
         logits_to_keep: int = 0,
         **others: Any,
     ) -> CausalLMOutput:
-        """Return `logits`, of the last `logits_to_keep` places (0: all), and the mean `loss` of `labels` (-100: none).
+        """Return the logits of the last `logits_to_keep` places (0: all) and, with `labels`, their mean loss in nats.
 
-        `labels` are the inputs themselves; each is predicted from those before it. Raises ValueError for padding on the
-        left; on the right it changes nothing.
+        Pass the inputs themselves as `labels`: each is predicted from those before it. Labels of -100 don't count.
+        Raises ValueError for padding on the left. Padding on the right changes nothing.
         """
         if attention_mask is not None and attention_mask.dim() == 2 and bool((attention_mask.diff(dim=1) > 0).any()):
-            raise ValueError("padding on the left would be read as text: set tokenizer.padding_side = 'right'")
+            raise ValueError("Padding on the left would be read as text. Set tokenizer.padding_side = 'right'.")
         hidden, _ = self.model(input_ids, self.model.initial_state(len(input_ids)))
         if labels is None:
             return CausalLMOutput(logits=self._logits(hidden[:, -logits_to_keep:]))
@@ -73,7 +73,7 @@ class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
         return CausalLMOutput(loss=loss, logits=self._logits(hidden))
 
     def _logits(self, hidden: Tensor) -> Tensor:
-        """Return logits (B, T, V) of hidden states (B, T, D); of an adaptive vocabulary log-probabilities."""
+        """Return the logits (B, T, V) for hidden states (B, T, D); with an adaptive vocabulary, log-probabilities."""
         if self.model.adaptive is not None:
             return self.model.adaptive.log_softmax(hidden)
         return F.linear(hidden, *self.model.softmax)

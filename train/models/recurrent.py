@@ -1,4 +1,6 @@
-"""Recurrent language models: the LSTM of Gulordava et al. 2018, the word-level model of BLiMP and CLiMP, and others.
+"""Recurrent language models: LSTM, GRU and simple RNN.
+
+The LSTM is that of Gulordava et al. 2018, which BLiMP and CLiMP use as well.
 
 This file travels with the weights (train/models/travel.py).
 """
@@ -15,11 +17,11 @@ INITIAL_RANGE = 0.1  # embeddings and output weights are drawn uniformly from -0
 
 
 class LstmLanguageModel(LanguageModel):
-    """Embeddings, a stack of recurrent layers, a softmax; dropout on embeddings, between layers and on the output."""
+    """Embeddings, recurrent layers and a softmax, with dropout on embeddings, between layers and on the output."""
 
     kind: ClassVar[str] = "lstm"  # first part of the names of the layers' weights
     layer_class: ClassVar[Callable[..., nn.RNNBase]] = nn.LSTM
-    states: ClassVar[int] = 2  # of a layer: hidden and cell state
+    states: ClassVar[int] = 2  # number of states per layer: hidden state and cell state
     tree_tokens = None
 
     def __init__(self, config: Any, vocabulary: int):
@@ -39,7 +41,7 @@ class LstmLanguageModel(LanguageModel):
         return layers
 
     def initial_state(self, batch: int) -> State:
-        """Return zeros: the states of the layers, each (layers, B, hidden)."""
+        """Return zeros for each state, (layers, B, hidden)."""
         zeros = self.output_weight.new_zeros(self.layers.num_layers, batch, self.layers.hidden_size)
         return tuple(zeros.clone() for _ in range(self.states))
 
@@ -48,8 +50,8 @@ class LstmLanguageModel(LanguageModel):
         device = embedded.device.type
         autocast = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
         if autocast and (device == "cuda" or not cpu_has_bf16()):
-            # On CUDA autocast gives the layers float16 even if set to bfloat16: small gradients would become zero. A
-            # CPU without instructions for bfloat16 has no such layers.
+            # On CUDA, autocast gives these layers float16 even if set to bfloat16, and small gradients would become
+            # zero. On CPUs without bfloat16 instructions, these layers don't exist in bfloat16.
             with torch.autocast(device, enabled=False):
                 hidden, last = self._read(embedded.float(), tuple(one.float() for one in state))
         else:
@@ -58,20 +60,20 @@ class LstmLanguageModel(LanguageModel):
 
     def _read(self, embedded: Tensor, state: State) -> tuple[Tensor, State]:
         if self.training and self.layers.dropout and embedded.is_cuda:
-            # cuDNN draws the masks between layers from a state of its own, which no checkpoint holds, and starts it
-            # anew from torch's generator when that has been set.
+            # cuDNN draws the masks between layers from its own state, which no checkpoint contains. Setting torch's
+            # generator makes cuDNN start that state again from it.
             torch.cuda.set_rng_state(torch.cuda.get_rng_state(embedded.device), embedded.device)
         hidden, last = self.layers(embedded, state if self.states > 1 else state[0])
         return hidden, last if self.states > 1 else (last,)
 
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
-        """Read level by level, each token in the state of its parent."""
+        """Read the trees level by level, each token in the state of its parent."""
         size = tokens.shape[1]
         above = torch.where(parents < 0, -1, parents + size * torch.arange(len(tokens), device=tokens.device)[:, None])
         above, level = above.flatten(), depths.flatten()
         order = level.argsort(stable=True)
         parts = torch.split(order, torch.bincount(level).tolist())
-        within = torch.empty_like(order)  # place of a token among those of its level
+        within = torch.empty_like(order)  # each token's place within its level
         hidden: list[Tensor] = []
         for number, part in enumerate(parts):
             within[part] = torch.arange(len(part), device=part.device)
@@ -86,7 +88,7 @@ class LstmLanguageModel(LanguageModel):
 
 
 class GruLanguageModel(LstmLanguageModel):
-    """The same with gated recurrent units (Cho et al. 2014)."""
+    """The same model with gated recurrent units (Cho et al. 2014)."""
 
     kind = "gru"
     layer_class = nn.GRU
@@ -94,7 +96,7 @@ class GruLanguageModel(LstmLanguageModel):
 
 
 class RnnLanguageModel(LstmLanguageModel):
-    """The same with tanh units (Elman 1990; Mikolov et al. 2010)."""
+    """The same model with tanh units (Elman 1990; Mikolov et al. 2010)."""
 
     kind = "rnn"
     layer_class = nn.RNN

@@ -1,7 +1,8 @@
-"""Our own models in folders that transformers loads, with the code of their classes beside the weights.
+"""Write the code of our own models next to their weights, so that transformers can load their folders.
 
-The files that travel are modeling.py, the file of the model's class, and what these import from train/models. In the
-folder, they import each other. Imports no transformers, so that a run of our own models needs none.
+The files that travel with the weights are modeling.py, the file of the model's class, and what these import from
+train/models. In the folder, they import each other. This module does not import transformers, so that runs of our own
+models don't need it.
 """
 
 import dataclasses
@@ -18,20 +19,20 @@ from train.models.config import ModelConfig
 _MODELING = Path(__file__).with_name("modeling.py")
 _SIBLING = re.compile(r"^from train\.models\.(\w+) import ", re.MULTILINE)
 _BODY = "from train.models.base import LanguageModel as Body  # in a model's folder: its own class"
-_NOT_OURS = {"name", "seed"}  # values that say nothing about a trained model
+_NOT_OURS = {"name", "seed"}  # values that don't describe a trained model
 
 
 def file_of(model: LanguageModel) -> Path:
-    """Return the file of a model's class. Raises ConfigError if it has the name of one of ours, which travels, too."""
+    """Return the file of a model's class. Raises ConfigError if a file in train/models has the same name."""
     own = Path(inspect.getfile(type(model)))
     taken = _MODELING.with_name(own.name)
     if taken.exists() and not taken.samefile(own):
-        raise ConfigError(f"{own}: give this file another name, as a file of train/models with its name travels, too.")
+        raise ConfigError(f"{own}: rename this file, because {own.name} in train/models is saved with the model, too.")
     return own
 
 
 def write_description_and_code(folder: Path, model: LanguageModel, config: ModelConfig) -> None:
-    """Write config.json, generation_config.json, and the files of the model's code, which config.json names."""
+    """Write config.json, generation_config.json, and the files with the model's code that config.json names."""
     _write_code(folder, model)
     names = {field.name for field in dataclasses.fields(config)} | {"adaptive", "widths"}
     values = {name: getattr(config, name) for name in sorted(names - _NOT_OURS) if hasattr(config, name)}

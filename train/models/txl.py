@@ -1,8 +1,8 @@
-"""The Transformer-XL of Dai et al. 2019 (section 3 and appendix B): memory, and attention over relative distances.
+"""The Transformer-XL (Dai et al. 2019, section 3 and appendix B), with memory and attention over relative distances.
 
-Layer norms, dropout and initial weights are those of the authors' base model on WikiText-103. Embeddings and softmax
-are adaptive (train/models/loss.py) if the configuration has cutoffs, or embeddings narrower than the model. This
-file travels with the weights (train/models/travel.py).
+Layer norms, dropout and initial weights are as in the authors' base model on WikiText-103. Embeddings and softmax are
+adaptive (train/models/loss.py) if the configuration has cutoffs, or embeddings narrower than the model. This file
+travels with the weights (train/models/travel.py).
 """
 
 import math
@@ -19,20 +19,24 @@ from train.models.loss import AdaptiveVocabulary
 
 
 def sinusoids(distances: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:
-    """Return encodings (L, d_model) of distances (L,): sines, then cosines (Vaswani et al. 2017, section 3.5)."""
+    """Encode distances (L,) as sines and then cosines (Vaswani et al. 2017, section 3.5): (L, d_model)."""
     frequencies = 10000 ** (-torch.arange(0, d_model, 2, device=distances.device, dtype=dtype) / d_model)
     angles = distances[:, None] * frequencies
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
 def distance_scores(query: Tensor, distance: Tensor, blocked: Tensor) -> Tensor:
-    """Return terms (b) and (d) of the attention score, over sqrt(d); -inf where a query may not look: (H, B, T, L).
+    """Return terms (b) and (d) of the attention score, divided by sqrt(d): (H, B, T, L).
 
-    `query` (H, B, T, d) includes v. `distance` (H, L+1, d) and `blocked` (T, L+1), 0 or -inf, belong to the distances
-    L-1 to 0 and, in the last column, to none. Appendix B of the paper: row i of query @ distance.T has the values of
-    query i, but T-1-i columns too far right. As its rows have L+1 numbers, skipping the first T-1 numbers and reading
-    rows of L from there shifts every row into place without a copy. The keys after a query get values of blocked
-    columns, which are -inf as they must be.
+    Scores are -inf where a query must not look. As in appendix B of the paper, row i of query @ distance.T has the
+    values of query i, but T-1-i columns too far to the right. Its rows have L+1 numbers, so skipping the first T-1
+    numbers and reading rows of L from there shifts every row into place without a copy. Keys after a query receive
+    values from blocked columns, which are -inf as required.
+
+    Args:
+        query: the queries plus the bias v (H, B, T, d).
+        distance: the encoded distances L-1 to 0, and a last row that belongs to no distance (H, L+1, d).
+        blocked: 0 or -inf for each query and each row of `distance` (T, L+1).
     """
     heads, batch, length, size = query.shape
     keys = distance.shape[1] - 1
@@ -47,19 +51,22 @@ def distance_scores(query: Tensor, distance: Tensor, blocked: Tensor) -> Tensor:
 
 
 def distance_scores_at(query: Tensor, distance: Tensor, index: Tensor, blocked: Tensor) -> Tensor:
-    """The same for any distances: `index` (B, T, L), rows of `distance` (H, R, d); `blocked` (B, T, L): 0 or -inf."""
+    """Return the scores of `distance_scores` for arbitrary distances: (H, B, T, L).
+
+    `index` (B, T, L) names the row of `distance` (H, R, d) for each query and key; `blocked` (B, T, L) is 0 or -inf.
+    """
     scores = torch.einsum("hbtd,hrd->hbtr", query, distance) / math.sqrt(query.shape[-1])
     return scores.gather(-1, index.expand(len(scores), -1, -1, -1)) + blocked
 
 
-DistanceScores = Callable[[Tensor, Tensor], Tensor]  # of queries and the encoded distances
+DistanceScores = Callable[[Tensor, Tensor], Tensor]  # takes queries and encoded distances, returns scores
 
 
 class RelativeAttention(nn.Module):
     """Multi-head attention with the terms (a) to (d) of section 3.3.
 
-    (a) content of query and key, (b) content of the query and distance, (c) bias u and content of the key, (d) bias v
-    and distance. Terms (a) and (c) are one product, (b) and (d) are added to it.
+    Term (a) multiplies the contents of query and key, (b) the query's content and the distance, (c) the bias u and the
+    key's content, and (d) the bias v and the distance. Terms (a) and (c) are one product; (b) and (d) are added to it.
     """
 
     def __init__(self, config: Any):
@@ -75,11 +82,14 @@ class RelativeAttention(nn.Module):
     def forward(
         self, x: Tensor, memory: Tensor, encodings: Tensor, scores: DistanceScores, u: Tensor, v: Tensor
     ) -> Tensor:
-        """Attend from x (B, T, D) to memory (B or 1, m, D) and x; encodings (R, D); biases u, v (H, 1, 1, d)."""
-        # Heads come first: the distances, which all texts share, then multiply all texts' queries of a head at once.
+        """Attend from x (B, T, D) to memory (B or 1, m, D) and x, with distance encodings (R, D).
+
+        The biases u and v are (H, 1, 1, d).
+        """
+        # Heads come first, so that the distances, which all texts share, multiply all queries of a head at once.
         query = self.query(x)  # (B, T, H * d)
         at_content, at_distance = (self._by_head(query + bias.flatten().to(query)) for bias in (u, v))  # (H, B, T, d)
-        # Separately, as the memory needs no gradient.
+        # Memory and x are projected separately, because the memory needs no gradient.
         remembered = self.key_value(memory).expand(len(x), -1, -1).chunk(2, dim=-1)
         latest = self.key_value(x).chunk(2, dim=-1)
         key, value = (
@@ -95,11 +105,11 @@ class RelativeAttention(nn.Module):
         """Return values (H, B, L, d) weighted by softmax(query @ key.T / sqrt(d) + by_distance): (H, B, T, d)."""
         if not by_distance.requires_grad:
             dropped = self.dropout.p if self.training else 0.0
-            # A GPU's kernels need a mask that begins at a multiple of 16 bytes; this view of rows may not.
+            # GPU kernels need a mask that begins at a multiple of 16 bytes, which this view of rows may not do.
             whole = torch.contiguous_format
             mask = by_distance if by_distance.device.type == "cpu" else by_distance.clone(memory_format=whole)
             return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropped)
-        # With a gradient of the mask, torch's own function computes in float32 even under autocast, in more passes.
+        # If the mask needs a gradient, torch's own function computes in float32 even under autocast, in more passes.
         heads, batch, length, size = query.shape
         query, key, value, by_distance = (part.flatten(0, 1) for part in (query, key, value, by_distance))
         scores = torch.baddbmm(by_distance, query, key.transpose(1, 2), alpha=1 / math.sqrt(size))
@@ -112,7 +122,7 @@ class RelativeAttention(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and a feed-forward block, each added to its input and normalised; with `pre_norm` the inputs are."""
+    """Attention and a feed-forward block, each added to its input. `pre_norm` normalises inputs, not sums."""
 
     def __init__(self, config: Any):
         super().__init__()
@@ -142,7 +152,10 @@ class Layer(nn.Module):
 
 
 class TransformerXL(LanguageModel):
-    """Layers over up to `memory` earlier inputs, no gradient; state: (B, m, d_model) a layer, m from 0 to `memory`."""
+    """Transformer layers that also attend to up to `memory` earlier inputs, without gradient.
+
+    The state has one tensor (B, m, d_model) per layer, with m from 0 to `memory`.
+    """
 
     tree_tokens = 128
 
@@ -151,7 +164,7 @@ class TransformerXL(LanguageModel):
         super().__init__(vocabulary, config.d_model, config.d_model, config.tied, adaptive)
         self.d_model, self.memory = config.d_model, config.memory
         self.same_length, self.clamp_len = config.same_length, config.clamp_len
-        self.u = nn.Parameter(torch.empty(config.heads, 1, 1, config.d_head))  # of all layers, as in the base model
+        self.u = nn.Parameter(torch.empty(config.heads, 1, 1, config.d_head))  # for all layers, as in the base model
         self.v = nn.Parameter(torch.empty(config.heads, 1, 1, config.d_head))
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
         self.dropout = nn.Dropout(config.dropout)
@@ -167,13 +180,13 @@ class TransformerXL(LanguageModel):
             adaptive.draw_projections()
 
     def initial_state(self, batch: int) -> State:
-        """Return empty memories, each (B, 0, d_model)."""
+        """Return an empty memory (B, 0, d_model) for each layer."""
         return tuple(self.u.new_zeros(batch, 0, self.d_model) for _ in self.layers)
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         length, keys = tokens.shape[1], state[0].shape[1] + tokens.shape[1]
         distances = torch.arange(keys - 1, -2, -1, device=tokens.device)  # the last belongs to no key
-        # A query sees back to the first key, or with `same_length` over `memory` places.
+        # A query sees everything back to the first key or, with `same_length`, only `memory` places.
         furthest = torch.arange(length, device=tokens.device) + keys - length
         if self.same_length:
             furthest = furthest.clamp(max=self.memory - 1)
@@ -181,14 +194,14 @@ class TransformerXL(LanguageModel):
         scores = partial(distance_scores, blocked=blocked)  # (T, L+1)
         memories = []
         for layer, memory in zip(self.layers, state, strict=True):
-            # A copy, as a slice of `x` would keep all of it, in checkpoints too.
+            # This is a copy, because a slice of `x` would keep all of `x` in memory and in checkpoints.
             latest = [memory[:, max(0, keys - self.memory) :], x.detach()[:, max(0, length - self.memory) :]]
             memories.append(torch.cat(latest, dim=1))
             x = layer(x, memory, encodings, scores, self.u, self.v)
         return self.dropout(x), tuple(memories)
 
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
-        """Read a row at once; a token attends to the memory and its ancestors, at the distances of its own text."""
+        """Read each row at once. A token attends to the memory and its ancestors, at the distances in its own text."""
         (batch, length), remembered = tokens.shape, state[0].shape[1]
         seen = ancestors(parents)  # (B, T, T)
         before = torch.arange(-remembered, 0, device=tokens.device).expand(batch, -1)
@@ -205,7 +218,7 @@ class TransformerXL(LanguageModel):
         return hidden
 
     def _inputs(self, tokens: Tensor, distances: Tensor, seen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return inputs (B, T, D) of the first layer, encodings (R, D) of distances, and 0 where `seen`, else -inf."""
+        """Return the first layer's inputs (B, T, D), distance encodings (R, D), and a mask, -inf unless `seen`."""
         x = self.dropout(self.embed(tokens) * math.sqrt(self.d_model))
         encodings = self.dropout(sinusoids(distances.clamp(0, self.clamp_len), self.d_model, x.dtype))
         return x, encodings, torch.zeros(seen.shape, dtype=x.dtype, device=x.device).masked_fill_(~seen, -math.inf)

@@ -1,4 +1,4 @@
-"""The run folder and what is in it: paths, manifest, metrics, exported model; and what tells runs apart.
+"""The run folder and its contents (paths, manifest, metrics, exported model), and the names of curves.
 
-folder.py owns every path. Start there. No module but model_folder.py imports torch.
+Start with folder.py, which knows every path. Only model_folder.py imports torch.
 """

@@ -1,13 +1,13 @@
-"""The run folder: one class owns every path in it, and one the rows of its metrics.csv.
+"""The run folder: `RunFolder` knows every path in it, and `MetricsFile` the rows of its metrics.csv.
 
     runs/<study>/<run_id>/
         config.yaml          resolved configuration, written before work starts
         manifest.json        status, digests, versions, device, speed, time, cost (schema: MANIFEST_VERSION)
-        metrics.csv          one row per log or validation, by words seen
-        progress.json        progress of training, written every few seconds; removed when it is done
-        checkpoints/         everything that resuming needs; removed when the run is done (train/loop/state.py)
-        snapshots/           the weights at chosen words seen, for trajectories (train/loop/snapshots.py)
-        model/               everything that scoring needs, as a folder of Hugging Face (train/runs/model_folder.py)
+        metrics.csv          one row per log point or validation, by words seen
+        progress.json        progress of training, updated every few seconds; removed when the run is done
+        checkpoints/         everything needed to resume; removed when the run is done (train/loop/state.py)
+        snapshots/           the weights after chosen numbers of words, for trajectories (train/loop/snapshots.py)
+        model/               everything needed for scoring, as a Hugging Face folder (train/runs/model_folder.py)
         scores/<benchmark>/  score files (eval/scores/files.py)
         tracking.log         tracebacks of trackers that failed (train/trackers/tracker.py)
 
@@ -43,13 +43,13 @@ from train.runs.schemas import (
 )
 
 DONE = "done"
-NO_STUDY = "single"  # folder of runs without one
-GRID = "grid"  # folder in that of a study: the runs that its sweeps requested
+NO_STUDY = "single"  # folder for runs without a study
+GRID = "grid"  # folder in a study's folder that records which runs its sweeps requested
 UNFINISHED = "unfinished"
 FAILED = "failed"
-_BY_STEP = re.compile(r"(\d+)-[0-9a-f]{16}")  # name of a checkpoint or snapshot: step and digest
+_BY_STEP = re.compile(r"(\d+)-[0-9a-f]{16}")  # name of a checkpoint or snapshot, made of step and digest
 AGAIN = "remove the run's folder to train it again"
-LOOK_SECONDS = 0.5  # to wait for a lock, as `in_use` may hold it for a moment
+LOOK_SECONDS = 0.5  # how long to wait for a lock, because `in_use` can take it for a moment
 COLUMNS = (
     "step",
     "words_seen",
@@ -62,11 +62,11 @@ COLUMNS = (
     "valid_ppl_without_unk",
     "valid_oov_rate",
 )
-MASKED_COLUMNS = ("valid_pseudo_nats_per_word", "valid_pseudo_ppl")  # of masked models alone
+MASKED_COLUMNS = ("valid_pseudo_nats_per_word", "valid_pseudo_ppl")  # only for masked models
 
 
 class ModelFolder:
-    """Paths in the folder of a model: RUN/model, or a copy of it."""
+    """The paths in a model's folder: RUN/model, or a copy of it."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -76,13 +76,16 @@ class ModelFolder:
         self.tokenizer = path / "tokenizer"
 
     def digest(self) -> str | None:
-        """Return the digest of the weights in pairscale.json; None if there is none. Raises RunError."""
+        """Return the digest of the weights in pairscale.json, or None without this file.
+
+        Raises RunError if the file is damaged.
+        """
         return read_json(self.description, Weights, RunError, AGAIN)["digest"] if self.description.exists() else None
 
 
 @dataclass
 class RunFolder:
-    """Paths and manifest of one run."""
+    """The paths and the manifest of one run."""
 
     path: Path
 
@@ -97,70 +100,73 @@ class RunFolder:
 
     @classmethod
     def of(cls, config: RunConfig) -> RunFolder:
-        """Return the folder of this run, which may not exist."""
+        """Return the folder of a run. It may not exist yet."""
         return cls(Path(config.paths.runs) / (config.study or NO_STUDY) / run_id(config))
 
     def checkpoint(self, step: int, digest: str) -> Path:
-        """Return the path of the checkpoint after `step` steps whose bytes have this hexadecimal SHA-256."""
+        """Return the path of a checkpoint after `step` steps; `digest` is the hexadecimal SHA-256 of its bytes."""
         return self.checkpoint_folder / f"{step}-{digest[:16]}.ckpt"
 
     @property
     def checkpoints(self) -> list[Path]:
-        """The checkpoints that exist, the newest first."""
+        """The existing checkpoints, newest first."""
         return [path for _, path in reversed(_by_step(self.checkpoint_folder.glob("*.ckpt")))]
 
     def remove_checkpoints(self) -> None:
-        """Remove the checkpoints of a run that is done."""
+        """Remove all checkpoints, which a finished run no longer needs."""
         if self.checkpoint_folder.exists():
             shutil.rmtree(self.checkpoint_folder)
 
     def snapshot(self, step: int, digest: str) -> Path:
-        """Return the path of the weights after `step` steps in a file whose bytes have this hexadecimal SHA-256."""
+        """Return the path of a snapshot after `step` steps; `digest` is the hexadecimal SHA-256 of its bytes."""
         return self.path / "snapshots" / f"{step}-{digest[:16]}.safetensors"
 
     @property
     def snapshots(self) -> dict[int, Path]:
-        """The snapshots that exist, by step."""
+        """The existing snapshots, by step."""
         return dict(self.snapshot_files)
 
     @property
     def snapshot_files(self) -> list[tuple[int, Path]]:
-        """All snapshots with their steps, by step; a step may have two until a run that was resumed repeats it."""
+        """All snapshots with their steps, in order. A step may have two until a resumed run repeats it."""
         return _by_step(self.path.glob("snapshots/*.safetensors"))
 
     def scores(self, benchmark: str) -> Path:
-        """Return the folder of the score files of one benchmark."""
+        """Return the folder with the score files of one benchmark."""
         return self.path / "scores" / benchmark
 
     def read_config(self) -> dict[str, Any]:
-        """Return config.yaml as plain data, with the keys and types of StoredConfig. Raises RunError."""
+        """Return config.yaml as plain data that fits StoredConfig. Raises RunError if it is missing or damaged."""
         config = read_yaml(self.config, StoredConfig, RunError, AGAIN)
         check_stored(config, self.config, AGAIN)
         return cast(dict[str, Any], config)
 
     def read_model_config(self) -> dict[str, Any]:
-        """Return the group `model` of config.yaml, even if other groups are missing. Raises RunError."""
+        """Return the group `model` of config.yaml; other groups may be missing. Raises as `read_config` does."""
         return cast(dict[str, Any], read_yaml(self.config, StoredModelConfig, RunError, AGAIN)["model"])
 
     def read_manifest(self) -> dict[str, Any]:
-        """Return manifest.json, with the keys and types of Manifest; {} if there is none. Raises RunError."""
+        """Return manifest.json, which fits Manifest, or {} if there is none. Raises RunError if it is damaged."""
         if not self.manifest.exists():
             return {}
         return cast(dict[str, Any], read_json(self.manifest, Manifest, RunError, AGAIN, MANIFEST_VERSION))
 
     def update_manifest(self, **values: Any) -> dict[str, Any]:
-        """Add `values` to manifest.json, and return its contents. Raises RunError and WriteError."""
+        """Add `values` to manifest.json and return its contents.
+
+        Raises RunError if the file is damaged, and WriteError if it can't be written.
+        """
         manifest = {"version": MANIFEST_VERSION, **self.read_manifest(), **values}
         write_json(self.manifest, manifest)
         return manifest
 
     def read_progress(self) -> TrainingState:
-        """Return the progress of training, empty in its first seconds. Raises RunError."""
+        """Return the progress of training, which is empty in the first seconds. Raises RunError if it is damaged."""
         try:
             text = self.progress.read_bytes()
         except FileNotFoundError:
             return TrainingState()
-        return parse_json(text, TrainingState, self.progress, RunError, "remove it: training writes it anew")
+        return parse_json(text, TrainingState, self.progress, RunError, "remove it, and training will write it again")
 
     @property
     def done(self) -> bool:
@@ -168,16 +174,16 @@ class RunFolder:
         return self.read_manifest().get("status") == DONE
 
     def check_done(self) -> None:
-        """Raise RunError for a run whose training has not ended, whatever model its folder has."""
+        """Raise RunError unless the run is done, even if its folder already has a model."""
         if not self.done:
             status = self.read_manifest().get("status", "not started")
-            raise RunError(f"{self.path}: {status}; only a run that is done can be scored")
+            raise RunError(f"{self.path}: this run is not done (status: {status}). Train it before you score it.")
 
     @property
     def in_use(self) -> bool:
-        """True if a process is at work on the run, here or on another machine that shares the file system.
+        """True if a process is working on the run, here or on another machine that shares the file system.
 
-        The lock tells, which ends with its process: it is held, with others who look, for less than a millisecond.
+        A process holds the run's lock until it ends. This check takes the lock, too, but for less than a millisecond.
         """
         try:
             file = os.open(self.lock, os.O_RDONLY)
@@ -186,7 +192,7 @@ class RunFolder:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError as error:
-            # ENOSYS: a file system without locks, where FileLock has the file only as long as it is held.
+            # ENOSYS: on a file system without locks, the lock file exists only while FileLock holds it.
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.ENOSYS):
                 return True
             raise
@@ -196,29 +202,41 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out, and remove killed ones' temporary files. Raises RunInUse at once, or WriteError."""
+        """Lock the run for this process, and remove temporary files that killed processes left.
+
+        Raises RunInUse if another process is working on the run, and WriteError if the lock can't be written.
+        """
         with only_process(self.lock, self.path, wait=LOOK_SECONDS) as alone:
             if not alone:
-                raise RunInUse(f"{self.path}: another process is at work on this run ({os.getpid()} gave way)")
+                raise RunInUse(
+                    f"{self.path}: another process is working on this run, so this one (process {os.getpid()}) "
+                    "stopped. Run the command again later."
+                )
             yield
 
     def discard(self) -> None:
-        """Remove the folder, first out of sight in one move, so that nobody reads a part of it. Call it locked."""
+        """Remove the folder; the caller must hold its lock. It is renamed first, so that nobody reads a part of it."""
         hidden = self.path.with_name(f".{self.path.name}.{os.getpid()}.removed")
         os.rename(self.path, hidden)
         shutil.rmtree(hidden)
 
 
 def _by_step(paths: Iterable[Path]) -> list[tuple[int, Path]]:
-    """Return the files named by step and digest, with their steps, in order."""
+    """Return the files whose names are a step and a digest, with their steps, in order."""
     named = ((_BY_STEP.fullmatch(path.stem), path) for path in paths)
     return sorted((int(match[1]), path) for match, path in named if match)
 
 
 def study_runs(runs: str | Path, study: str, run: str | None = None) -> list[RunFolder]:
-    """Return all run folders of a study that have a configuration, by name; or the one that `run` names.
+    """Return the run folders of a study in alphabetical order, or only the one that `run` names.
 
-    `run`: the name of a folder, or the digest at its end. Raises RunError for an unknown study or run.
+    Args:
+        runs: the folder of all studies.
+        study: the name of the study.
+        run: the name of a run's folder, or the 8 digits at its end; None for all runs.
+
+    Raises:
+        RunError: if there is no such study or run.
     """
     folder = Path(runs) / study
     if not folder.is_dir():
@@ -230,23 +248,24 @@ def study_runs(runs: str | Path, study: str, run: str | None = None) -> list[Run
         return folders
     chosen = [one for one in folders if run in (one.path.name, one.path.name.rpartition("-")[2])]
     if not chosen:
-        raise RunError(f"run={run}: no run of study={study}; give its name or the 8 digits at its end")
+        raise RunError(f"run={run}: study={study} has no such run. Give a run's full name or the 8 digits at its end.")
     return chosen
 
 
 class MetricsFile:
-    """metrics.csv: one row per log point or validation, keyed by step, so that a resumed run writes the same file.
+    """The file metrics.csv, with one row per log point or validation.
 
-    No column is a time, so the file depends on the configuration alone.
+    Rows are keyed by step and contain no times, so the file depends on the configuration alone, and a resumed run
+    writes the same file.
     """
 
     def __init__(self, path: Path):
-        """Read the existing rows. Raises RunError for a damaged file."""
+        """Read the rows that exist. Raises RunError if the file is damaged."""
         self.path = path
         self.rows = _read_metrics(path) if path.exists() else []
 
     def forget_after(self, step: int) -> None:
-        """Drop the rows after `step`, which a run that resumes there writes again."""
+        """Drop the rows after `step`. A run that resumes there writes them again."""
         self.rows = [row for row in self.rows if int(row["step"]) <= step]
 
     def add(self, step: int, values: dict[str, float]) -> None:
@@ -256,7 +275,7 @@ class MetricsFile:
         self.rows[-1].update({name: repr(value) for name, value in values.items()})
 
     def at(self, step: int) -> dict[str, float]:
-        """Return the values of a step that is the last one so far; {} if it has none."""
+        """Return the values of `step` if it has the last row so far, else {}."""
         if not self.rows or int(self.rows[-1]["step"]) != step:
             return {}
         return numbers(self.rows[-1])
@@ -271,32 +290,35 @@ class MetricsFile:
 
 
 def _read_metrics(path: Path) -> list[dict[str, str]]:
-    """Return the rows of metrics.csv after step 0, with those of MASKED_COLUMNS that they fill. Raises RunError."""
+    """Return the rows of metrics.csv after step 0. Empty cells of MASKED_COLUMNS are left out.
+
+    Raises RunError if the file is damaged.
+    """
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
             rows, columns = list(reader), reader.fieldnames or []
         if missing := {"step", "valid_ppl", "valid_oov_rate"}.difference(columns):
-            raise ValueError(f"without the columns {', '.join(sorted(missing))}")
+            raise ValueError(f"missing columns: {', '.join(sorted(missing))}")
         for row in rows:
             if None in row or None in row.values():
-                raise ValueError(f"step {row['step']}: not as many cells as columns")
+                raise ValueError(f"step {row['step']}: the number of cells differs from the number of columns")
             numbers(row)
         rows = [{name: text for name, text in row.items() if text or name in COLUMNS} for row in rows]
         return [row for row in rows if int(row["step"])]
     except (ValueError, csv.Error) as error:
-        raise RunError(f"{path}: not readable ({error}); remove the run's folder to train it again") from None
+        raise RunError(f"{path}: can't be read ({error}); {AGAIN}.") from None
 
 
 def numbers(row: Mapping[str, str]) -> dict[str, float]:
-    """Return the values of a row without empty cells."""
+    """Return the non-empty cells of a row as numbers."""
     return {name: float(text) for name, text in row.items() if text}
 
 
 def exported_validation(path: Path, export: str) -> dict[str, float | None]:
-    """Return the exported model's valid_ppl and valid_oov_rate, None if missing, and a masked one's valid_pseudo_ppl.
+    """Return valid_ppl and valid_oov_rate of the exported model (None if missing), or valid_pseudo_ppl if it is masked.
 
-    Raises RunError for a damaged file.
+    Raises RunError if the metrics.csv at `path` is damaged.
     """
     rows = MetricsFile(path).rows
     for loss in ("valid_ppl", "valid_pseudo_ppl"):

@@ -1,8 +1,8 @@
-"""What tells runs apart: the names of their curves, their interventions, and notes on what no name says.
+"""Name curves and interventions so that runs can be told apart, and note differences that no name shows.
 
-The rule of names: a curve is called by its model, and by each value that differs between the runs of this model. A
-tokenizer, corpus or recipe stands for its values, which are named only if runs with the same one differ. Size and seed
-are the axes of every study, and are never in a name. Imports no pandas.
+A curve is named after its model and each value that differs between the runs of this model. The name of a tokenizer,
+corpus or recipe stands for its values, which appear only if they differ between runs with the same one. Size and seed
+are the axes of every study and never appear in a name. Imports no pandas.
 """
 
 import dataclasses
@@ -22,37 +22,36 @@ from pairscale.sizes import format_size, parse_size, written
 from train.config import RunConfig
 from train.runs.folder import RunFolder
 
-FULL_DOSE = "1"  # all sentences of the construction: the text as it is
-FULL_TEXT = "full text"  # what runs without an intervention are called beside others
-LISTED = 4  # differing keys in one line
+FULL_DOSE = "1"  # keep all sentences of the construction, so that the text does not change
+FULL_TEXT = "full text"  # name of runs without an intervention in a study that has interventions
+LISTED = 4  # how many differing keys a message lists
 _SIZE_AND_SEEDS = {"seed", "sample.size", "sample.seed", "model.seed", "recipe.seed"}
-_EVERYWHERE = {"tokenizer.name", "corpus.name"}  # in all names of a study in which they differ
+_EVERYWHERE = {"tokenizer.name", "corpus.name"}  # if they differ anywhere in a study, all its names include them
 _FIRST = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
 _BUDGET = "recipe.budget."
 _SIZE = "size"
 _ACTIONS = {REMOVE: "{} removed", KEEP_ONLY: "only {}", REPLACE: "{} replaced", CONTROL: "matched control for {}"}
 
-Row = Mapping[str, str]  # key -> value as text, of one run
+Row = Mapping[str, str]  # the values of one run as text, by key
 
 
 @dataclasses.dataclass(frozen=True)
 class Intervention:
-    """What a run's training text lacks; the full text has the filter "", the action none and the dose 1.
+    """How a run's training text was changed. The defaults describe the full text.
 
-    dose: the share of the construction's sentences that stay, a fraction. definition: digest of what the filter
-    searches for. settings: the layer and the seed of its sentences and the digest of its rewriting rules, by key,
-    "null" for the default and for rules that are not used.
+    `settings` has the annotation layer, the seed, and the digest of the rewriting rules, by key. Default values and
+    rules that are not used are "null".
     """
 
-    filter: str = ""
+    filter: str = ""  # name of the filter
     action: str = NONE
-    dose: str = FULL_DOSE
-    definition: str = ""
+    dose: str = FULL_DOSE  # share of the construction's sentences that stay, as a fraction
+    definition: str = ""  # digest of what the filter searches for
     settings: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Intervention":
-        """Return the intervention of a resolved configuration, which may have none."""
+        """Return the intervention of a resolved configuration, or the full text if it has none."""
         ablate, of = (config.get("ablate") or {}), (config.get("filter") or {})
         action, dose = ablate.get("action", NONE), str(ablate.get("dose", "0"))
         if action == NONE or dose == FULL_DOSE or not of:
@@ -63,7 +62,10 @@ class Intervention:
         return cls(str(of.get("name")), action, dose, definition, tuple(settings.items()))
 
     def name(self, construction: str) -> str:
-        """Return "npi removed", "matched control for npi", "npi 1/8 kept"; `construction`: see `constructions`."""
+        """Name the intervention: "npi removed", "matched control for npi", "npi 1/8 kept".
+
+        `construction` is the name of its filter that `constructions` returns.
+        """
         if self.action == NONE:
             return FULL_TEXT
         if self.dose == "0" or self.action == KEEP_ONLY:
@@ -73,9 +75,15 @@ class Intervention:
 
 
 def constructions(interventions: Mapping[str, Intervention]) -> tuple[dict[str, str], list[str]]:
-    """Return the filter of each run's intervention, by run id, and notes; "" for the full text.
+    """Name the filter of each run's intervention ("" for the full text), and return notes for the reader.
 
-    Filters of one name that search for different things have their digests behind their names.
+    If filters with the same name search for different things, each name is followed by the filter's digest.
+
+    Args:
+        interventions: the intervention of each run, by run id.
+
+    Returns:
+        The name of each run's filter, by run id, and notes on filters that share a name.
     """
     definitions = defaultdict(set)
     for of in interventions.values():
@@ -86,18 +94,18 @@ def constructions(interventions: Mapping[str, Intervention]) -> tuple[dict[str, 
         for run, of in interventions.items()
     }
     return names, [
-        f"{len(digests)} filters called {name} search for different things (digests {', '.join(digests)}): they are "
-        "not compared."
+        f"{len(digests)} filters called {name} search for different things (digests {', '.join(digests)}), so they "
+        "are not compared."
         for name, digests in several.items()
     ]
 
 
-def _intervention_names(interventions: Mapping[str, Intervention], of_filters: Mapping[str, str]) -> dict[str, str]:
-    """Return the name of each run's intervention, by run id; "" for all runs if none acts.
+def _intervention_names(interventions: Mapping[str, Intervention], filter_names: Mapping[str, str]) -> dict[str, str]:
+    """Return the name of each run's intervention, by run id; "" for all runs if no text was changed.
 
-    Interventions of one name have the layers, seeds and rules that differ in their names.
+    If interventions with the same name differ in layer, seed or rules, these values are added to the name.
     """
-    names = {run: of.name(of_filters[run]) for run, of in interventions.items()}
+    names = {run: of.name(filter_names[run]) for run, of in interventions.items()}
     if set(names.values()) <= {FULL_TEXT}:
         return dict.fromkeys(names, "")
     settings: dict[str, set[tuple[str, str]]] = defaultdict(set)
@@ -112,60 +120,60 @@ def _intervention_names(interventions: Mapping[str, Intervention], of_filters: M
 
 @dataclasses.dataclass(frozen=True)
 class CurveNames:
-    """The names of runs' curves by run id, their `bases` without the intervention, and what the names do not say."""
+    """The names of curves."""
 
-    names: dict[str, str]
-    bases: dict[str, str]
-    notes: list[str]
+    names: dict[str, str]  # name of each run's curve, by run id
+    bases: dict[str, str]  # the same names without the intervention
+    notes: list[str]  # differences that the names don't show
 
 
 def name_curves(configs: Mapping[str, Mapping[str, Any]]) -> CurveNames:
     """Name the curve of each run: "lstm_tiny, dropout=0.2, npi_only removed".
 
-    A key is written as its last part if that is unique. A value of the recipe that depends on the size alone (a budget
-    that grows with the text) does not divide a curve. It is noted, and so are differences between models that no name
-    shows.
+    A key is shortened to its last part if that is unique. A recipe's value that depends only on the size, such as a
+    budget that grows with the text, does not split a curve. It is noted instead, and so are differences between models
+    that no name shows.
 
     Args:
         configs: the resolved configuration of each run, by run id.
     """
     rows: dict[str, Row] = {}
-    of_models: dict[str, dict[str, Row]] = defaultdict(dict)
+    runs_by_model: dict[str, dict[str, Row]] = defaultdict(dict)
     for run, config in configs.items():
         row = {key: written(value) for key, value in flatten(config).items() if _makes_a_curve(key)}
         rows[run] = row | {_SIZE: format_size(parse_size(config["sample"]["size"]))}
-        of_models[row["model.name"]][run] = rows[run]
+        runs_by_model[row["model.name"]][run] = rows[run]
     keys = sorted({key for row in rows.values() for key in row} - {"model.name", _SIZE}, key=_place)
-    shown: dict[str, list[str]] = defaultdict(list)
-    of_sizes: dict[str, set[str]] = defaultdict(set)
-    for (model, of_model), key in itertools.product(of_models.items(), keys):
-        if _apart(key, rows if key in _EVERYWHERE else of_model):
-            if key.startswith("recipe.") and key != "recipe.name" and _follows_size(key, of_model, shown[model]):
-                of_sizes[key].update(_values(key, of_model))
+    named_keys: dict[str, list[str]] = defaultdict(list)
+    values_by_key: dict[str, set[str]] = defaultdict(set)
+    for (model, model_runs), key in itertools.product(runs_by_model.items(), keys):
+        if _apart(key, rows if key in _EVERYWHERE else model_runs):
+            if key.startswith("recipe.") and key != "recipe.name" and _follows_size(key, model_runs, named_keys[model]):
+                values_by_key[key].update(_values(key, model_runs))
             else:
-                shown[model].append(key)
-    prefixes = _prefixes([key for key in keys if any(key in of for of in shown.values())])
+                named_keys[model].append(key)
+    prefixes = _prefixes([key for key in keys if any(key in of for of in named_keys.values())])
     bases = {}
     for run, values in rows.items():
         model = values["model.name"]
-        parts = {key: values.get(key, "null") for key in shown[model]}
-        # A budget of words has no epochs, and the other way round.
-        told = [prefixes[key] + of for key, of in parts.items() if of != "null" or not key.startswith(_BUDGET)]
-        bases[run] = ", ".join([model, *told])
-    notes = [f"{key} differs between sizes of one curve: {', '.join(sorted(of))}." for key, of in of_sizes.items()]
-    if differences := "; ".join(filter(None, (_hidden(key, rows, bases, shown) for key in keys))):
+        parts = {key: values.get(key, "null") for key in named_keys[model]}
+        # A budget in words has no epochs, and the other way round.
+        texts = [prefixes[key] + of for key, of in parts.items() if of != "null" or not key.startswith(_BUDGET)]
+        bases[run] = ", ".join([model, *texts])
+    notes = [f"{key} differs between sizes of one curve: {', '.join(sorted(of))}." for key, of in values_by_key.items()]
+    if differences := "; ".join(filter(None, (_hidden(key, rows, bases, named_keys) for key in keys))):
         notes.append(f"Curves differ in more than their names: {differences}.")
     interventions = {run: Intervention.of(config) for run, config in configs.items()}
-    of_filters, further = constructions(interventions)
-    of_texts = _intervention_names(interventions, of_filters)
-    names = {run: ", ".join(filter(None, (base, of_texts[run]))) for run, base in bases.items()}
+    filter_names, further = constructions(interventions)
+    intervention_names = _intervention_names(interventions, filter_names)
+    names = {run: ", ".join(filter(None, (base, intervention_names[run]))) for run, base in bases.items()}
     return CurveNames(names, bases, notes + further)
 
 
 def _apart(key: str, rows: Mapping[str, Row], *also: str) -> list[set[str]]:
-    """Return the sets of runs that differ in `key`, though one name stands for it: a recipe's name for its rate.
+    """Return the sets of runs that differ in `key` although they share the name that usually implies its value.
 
-    also: further keys whose values are equal within a set.
+    For example, a recipe's name implies its learning rate. Runs in a set also have equal values of the keys in `also`.
     """
     group = key.partition(".")[0]
     name = f"{group}.name" if group in ("model", "tokenizer", "corpus", "recipe") else ""
@@ -177,26 +185,29 @@ def _apart(key: str, rows: Mapping[str, Row], *also: str) -> list[set[str]]:
     return [of for of in groups.values() if len({rows[run].get(key, "null") for run in of}) > 1]
 
 
-def _follows_size(key: str, rows: Mapping[str, Row], shown: Sequence[str]) -> bool:
-    """Return True if `key` differs between runs that are equal in the keys of their names, but in none of one size."""
-    return bool(_apart(key, rows, *shown)) and not _apart(key, rows, *shown, _SIZE)
+def _follows_size(key: str, rows: Mapping[str, Row], named_keys: Sequence[str]) -> bool:
+    """Return True if `key` differs between runs with equal names, but never between such runs of the same size."""
+    return bool(_apart(key, rows, *named_keys)) and not _apart(key, rows, *named_keys, _SIZE)
 
 
-def _hidden(key: str, rows: Mapping[str, Row], names: Mapping[str, str], shown: Mapping[str, list[str]]) -> str:
-    """Return a key's values where names do not show how they differ, else "".
+def _hidden(key: str, rows: Mapping[str, Row], names: Mapping[str, str], named_keys: Mapping[str, list[str]]) -> str:
+    """Describe how the values of a key differ between names that don't show it; return "" if the names do.
 
-    What a name stands for follows from it, but for the budget of a recipe.
+    A name implies all its values, except for the budget of a recipe.
     """
     having = {run: row for run, row in rows.items() if key in row}
-    of_names: dict[str, set[str]] = defaultdict(set)
+    values_by_name: dict[str, set[str]] = defaultdict(set)
     for run, row in having.items():
-        of_names[names[run]].add(row[key])
-    told = {run for run, row in having.items() if key in shown[row["model.name"]]}
+        values_by_name[names[run]].add(row[key])
+    naming_runs = {run for run, row in having.items() if key in named_keys[row["model.name"]]}
     differing = [set(having)] if key.startswith(_BUDGET) and len(_values(key, having)) > 1 else _apart(key, having)
-    if all(told.issuperset(runs) for runs in differing) or len({frozenset(of) for of in of_names.values()}) == 1:
+    if (
+        all(naming_runs.issuperset(runs) for runs in differing)
+        or len({frozenset(of) for of in values_by_name.values()}) == 1
+    ):
         return ""
     groups: dict[str, list[str]] = defaultdict(list)
-    for name, values in of_names.items():
+    for name, values in values_by_name.items():
         groups[" and ".join(in_order(values))].append(name)
     return f"{key} is " + ", ".join(f"{value} ({' | '.join(in_order(groups[value]))})" for value in in_order(groups))
 
@@ -210,7 +221,7 @@ def _place(key: str) -> tuple[int, str]:
 
 
 def _prefixes(keys: list[str]) -> dict[str, str]:
-    """Return what precedes the value of each key: its last part if that is unique; nothing for tokenizer and corpus."""
+    """Return the prefix of each key's value: the key's last part if it is unique; "" for tokenizer and corpus."""
     prefixes = {}
     for key in keys:
         last = key.rpartition(".")[2]
@@ -224,8 +235,8 @@ def _makes_a_curve(key: str) -> bool:
     return not is_axis and _changes_numbers(key)
 
 
-def beside_others(config: RunConfig) -> str | None:
-    """Return a line for a new run whose name others share, "beside RUN: KEY=VALUE (there OTHER)", else None."""
+def describe_nearest_run(config: RunConfig) -> str | None:
+    """Describe how a new run differs from the nearest run that shares its name, or return None if none does."""
     folder = RunFolder.of(config)
     name = folder.path.name.rpartition("-")[0]
     others = sorted(path.parent for path in folder.path.parent.glob(f"{name}-????????/config.yaml"))
@@ -236,16 +247,16 @@ def beside_others(config: RunConfig) -> str | None:
     near = min(others, key=lambda other: len(differences[other]))
     keys = differences[near] or ["nothing that this version of pairscale knows"]
     keys = [*keys[:LISTED], *([f"{len(keys) - LISTED} more"] if len(keys) > LISTED else [])]
-    more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
-    return f"beside {near.name}{more}: {', '.join(keys)}"
+    more = f" ({len(others) - 1} more runs share this name)" if len(others) > 1 else ""
+    return f"differs from {near.name}{more} in {', '.join(keys)}"
 
 
 def _differences(config: Mapping[str, Any], other: Path) -> list[str]:
-    """Return "key=value (there value)" of each value that can change a number and differs in another run's folder."""
+    """Return "key=value (there VALUE)" for each value that can change a number and differs in the run `other`."""
     try:
         there = flatten(RunFolder(other).read_config())
     except RunError:
-        return ["its config.yaml cannot be read"]
+        return ["unknown values (its config.yaml can't be read)"]
     return [
         f"{key}={written(value)} (there {written(there[key]) if key in there else 'not set'})"
         for key, value in flatten(config).items()
@@ -254,7 +265,7 @@ def _differences(config: Mapping[str, Any], other: Path) -> list[str]:
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return a nested configuration by dotted keys."""
+    """Return a nested configuration as a flat one with dotted keys."""
     flat: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, Mapping):
@@ -265,7 +276,7 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Return names in alphabetical order, but numbers in them by size: memory=64 before memory=128."""
+    """Sort names alphabetically, but sort numbers in them by size: memory=64 before memory=128."""
 
     def parts(name: str) -> list[tuple[float, str]]:
         return [
@@ -276,14 +287,14 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def _changes_numbers(key: str) -> bool:
-    """Return True for a key of a run's configuration that can change a number."""
+    """Return True if a key of a run's configuration can change a number."""
     fields = {field.name for field in dataclasses.fields(RunConfig)}
     return key.partition(".")[0] in fields and not any(f"{key}.".startswith(f"{part}.") for part in _outside_digest())
 
 
 @cache
 def _outside_digest() -> frozenset[str]:
-    """Return the keys outside a run's digest, of all configurations that a group may have."""
+    """Return the keys that are not part of a run's digest, for all types that a group may have."""
     return frozenset(_outside(RunConfig, ""))
 
 

@@ -1,13 +1,13 @@
-"""The folder of a model, RUN/model: what transformers loads, and what pairscale checks before it does.
+"""Write and read a model's folder, RUN/model, which transformers can load as well.
 
     config.json, generation_config.json, *.py   configuration and code, for transformers
     tokenizer.json, tokenizer_config.json       the fast tokenizer (corpora/fast_tokenizers.py)
-    model.safetensors                           the weights, float32, tied ones once, by the names of transformers
+    model.safetensors                           the float32 weights by transformers' names, tied weights once
     tokenizer/                                  the tokenizer as it was fitted (corpora/tokenizers.py)
-    pairscale.json                              kind, configuration and vocabulary, info of the run, digests
+    pairscale.json                              kind, configuration and vocabulary, facts about the run, digests
 
-pairscale reads the last three, so that reading a folder executes nothing of it; an n-gram model has model.kenlm in
-place of the others (train/ngram.py). Imports no Lightning, and transformers for its networks alone.
+pairscale reads only the last three, so that reading a folder executes no code in it. An n-gram model has model.kenlm
+instead of the files above them (train/ngram.py). Imports no Lightning, and transformers only for its networks.
 """
 
 import dataclasses
@@ -54,37 +54,37 @@ class Description(TypedDict):
     """Schema of pairscale.json."""
 
     kind: str
-    config: dict[str, Any]  # of the class in train.models.config.architectures
+    config: dict[str, Any]  # fields of the configuration class in train.models.config.architectures
     vocabulary: Positive
-    info: _Info  # plain data about the run, with other keys too
-    digest: Digest  # of the file of weights
-    tokenizer: Digest  # of its vocabulary
+    info: _Info  # plain data about the run, which may have further keys
+    digest: Digest  # digest of the weights file
+    tokenizer: Digest  # digest of the tokenizer's vocabulary
     ngrams: NotRequired[list[Count]]
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model for scoring, in evaluation mode on the CPU. `digest` is the SHA-256 of the file of weights."""
+    """A model for scoring, in evaluation mode on the CPU."""
 
     model: LanguageModel
     tokenizer: Tokenizer
     config: ModelConfig
     info: dict[str, Any]  # sample_words, step, words_seen, validation losses
-    digest: str
+    digest: str  # SHA-256 of the weights file
     tokenizer_digest: str
 
     @property
     def masked(self) -> bool:
-        """True if it predicts hidden tokens from both sides."""
+        """True if the model predicts hidden tokens from both sides."""
         return self.config.masked
 
 
 def save_model(
     folder: ModelFolder, model: LanguageModel, config: ModelConfig, tokenizer: Tokenizer, info: dict[str, Any]
 ) -> None:
-    """Write the model, pairscale.json last, as it vouches for the rest. `info` is plain data about the run.
+    """Write a model's folder. pairscale.json is written last, because its existence means that the rest is complete.
 
-    Raises WriteError.
+    `info` is plain data about the run. Raises WriteError if a file can't be written.
     """
     with writing(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
@@ -98,8 +98,8 @@ def save_model(
 
 
 def save_weights(folder: ModelFolder, model: LanguageModel, config: ModelConfig, info: dict[str, Any]) -> None:
-    """Write the weights and pairscale.json of a folder with all other files of the model. Raises WriteError."""
-    data = save(_weights_of(model), {"format": "pt"})  # as transformers marks weights of PyTorch
+    """Write the weights and pairscale.json into a folder that has all other files. Raises WriteError if it can't."""
+    data = save(_weights_of(model), {"format": "pt"})  # transformers' mark for PyTorch weights
     write_bytes(folder.weights, data)
     write_description(folder, config, model.vocabulary, info, hashlib.sha256(data).hexdigest())
 
@@ -107,7 +107,7 @@ def save_weights(folder: ModelFolder, model: LanguageModel, config: ModelConfig,
 def write_description(
     folder: ModelFolder, config: ModelConfig, vocabulary: int, info: dict[str, Any], digest: str, **more: Any
 ) -> None:
-    """Write pairscale.json; `digest` of the file of weights. An n-gram model gives `kind` and `ngrams`, too."""
+    """Write pairscale.json. `digest` is the weights file's SHA-256; n-gram models add `kind` and `ngrams`."""
     description = {
         "version": MODEL_VERSION,
         "kind": more.get("kind") or kind_of(config),
@@ -122,7 +122,7 @@ def write_description(
 
 
 def _stored_names(model: LanguageModel) -> dict[str, str]:
-    """Return the names in a file, which are those of transformers, by the names in the model; of tied weights one."""
+    """Return transformers' name, used in weights files, for each weight of the model. Tied weights appear once."""
     stored = model.state_dict()
     names = [name for name, _ in (*model.named_parameters(), *model.named_buffers()) if name in stored]
     if isinstance(model, HuggingFaceModel):
@@ -136,44 +136,46 @@ def _weights_of(model: LanguageModel) -> dict[str, Tensor]:
 
 
 def snapshot_bytes(model: LanguageModel, about: dict[str, Any]) -> bytes:
-    """Return weights as safetensors with the plain data `about` in the header; equal weights give equal bytes."""
-    return save(_weights_of(model), {ABOUT: json.dumps(about)})  # one key, as safetensors writes several in any order
+    """Return the weights as safetensors, with `about` as JSON in the header. Equal weights give equal bytes."""
+    return save(_weights_of(model), {ABOUT: json.dumps(about)})  # a single key, because the order of keys may vary
 
 
 def load_model(folder: ModelFolder) -> LoadedModel:
-    """Read what `save_model` wrote. Raises RunError in one line for anything missing, damaged or foreign."""
+    """Load a model that `save_model` wrote. Raises a one-line RunError if anything is missing, damaged or foreign."""
     description = read_description(folder, architectures())
     digest = check_weights(folder.weights, description)
     return described_model(folder, description, folder.weights, digest, cast(dict[str, Any], description["info"]))
 
 
 def check_weights(weights: Path, description: Description) -> str:
-    """Return the digest of a file of weights. Raises RunError if it is missing or not the one in pairscale.json."""
+    """Return the digest of a weights file. Raises RunError if the file is missing or not as in pairscale.json."""
     if not weights.is_file():
-        raise RunError(f"{weights}: missing, though pairscale.json is there; {AGAIN}")
+        raise RunError(f"{weights}: file not found, although pairscale.json is there; {AGAIN}.")
     digest = sha256_file(weights)
     if digest != description["digest"]:
         raise RunError(
-            f"{weights}: its SHA-256 begins with {digest[:8]}, pairscale.json says {description['digest'][:8]}: cut "
-            f"short or changed since; {AGAIN}"
+            f"{weights}: this file was cut short or changed (its SHA-256 begins with {digest[:8]}, but pairscale.json "
+            f"says {description['digest'][:8]}); {AGAIN}."
         )
     return digest
 
 
 def described_config(folder: ModelFolder, description: Description, schema: type[Config]) -> Config:
-    """Return the model's configuration. Raises RunError if it is none of this type."""
+    """Return the model's configuration. Raises RunError if it does not fit `schema`."""
     return checked(description["config"], schema, folder.description, RunError, AGAIN, root="$.config")
 
 
 def described_tokenizer(folder: ModelFolder, description: Description) -> tuple[Tokenizer, str]:
-    """Return the tokenizer and its digest. Raises RunError unless it is the one that the model was trained with."""
+    """Return the tokenizer and its digest. Raises RunError unless the model was trained with it."""
     tokenizer, digest = load_tokenizer(folder.tokenizer), tokenizer_digest(folder.tokenizer)
     if (size := len(tokenizer)) != (known := description["vocabulary"]):
-        raise RunError(f"{folder.tokenizer}: {size} tokens, {folder.description} was trained with {known}; {AGAIN}")
+        raise RunError(
+            f"{folder.tokenizer}: this tokenizer has {size:,} tokens, the model was trained with {known:,}; {AGAIN}."
+        )
     if digest != (trained := description["tokenizer"]):
         raise RunError(
-            f"{folder.tokenizer}: its vocabulary (digest {digest[:8]}) is not the one that the model was trained with "
-            f"({trained[:8]}): changed since; {AGAIN}"
+            f"{folder.tokenizer}: this vocabulary has changed since the model was trained with it (its digest is "
+            f"{digest[:8]}, it was {trained[:8]}); {AGAIN}."
         )
     return tokenizer, digest
 
@@ -181,50 +183,51 @@ def described_tokenizer(folder: ModelFolder, description: Description) -> tuple[
 def described_model(
     folder: ModelFolder, description: Description, weights: Path, digest: str, info: dict[str, Any]
 ) -> LoadedModel:
-    """Return the model of a description, with the weights in a file. Raises as `load_model`."""
+    """Build the model of a description and load its weights from a file. Raises RunError as `load_model` does."""
     tokenizer, own_digest = described_tokenizer(folder, description)
     config = described_config(folder, description, architectures()[description["kind"]].config)
-    with without_weights():  # they are replaced at once
+    with without_weights():  # they are loaded below
         model = build_model(config, description["vocabulary"])
-    if any(buffer.is_meta for buffer in model.buffers()):  # which no file of weights has
+    if any(buffer.is_meta for buffer in model.buffers()):  # weights files contain no buffers
         model = build_model(config, description["vocabulary"])
     try:
         loaded = load_file(weights)
         _check_numbers(weights, loaded)
         names = _stored_names(model)
         if unknown := sorted(set(names.values()) ^ set(loaded)):
-            raise RuntimeError(f"{unknown[0]} is in one of them alone")
+            raise RuntimeError(f"only one of them has {unknown[0]}")
         model.load_state_dict({name: loaded[stored] for name, stored in names.items()}, strict=False, assign=True)
         if isinstance(model, HuggingFaceModel):
             model.network.tie_weights()
     except (SafetensorError, OSError) as error:
-        raise RunError(f"{weights}: cannot be read as safetensors ({error}); {AGAIN}") from None
-    except RuntimeError as error:  # a line for each weight
+        raise RunError(f"{weights}: can't be read as safetensors ({error}); {AGAIN}.") from None
+    except RuntimeError as error:  # its message has a line for each weight
         reason = " ".join(str(error).split())[:200]
-        raise RunError(f"{weights}: not the weights that pairscale.json describes ({reason}); {AGAIN}") from None
+        raise RunError(f"{weights}: these weights don't fit the model in pairscale.json ({reason}); {AGAIN}.") from None
     return LoadedModel(model.eval(), tokenizer, config, info, digest, own_digest)
 
 
 def _check_numbers(path: Path, weights: dict[str, Tensor]) -> None:
-    """Raise RunError for weights that are not float32, NaN or infinite."""
+    """Raise RunError unless all weights are float32 and finite."""
     for name, weight in weights.items():
         if weight.dtype != torch.float32:
-            raise RunError(f"{path}: {name} is {str(weight.dtype).removeprefix('torch.')}, must be float32; {AGAIN}")
+            kind = str(weight.dtype).removeprefix("torch.")
+            raise RunError(f"{path}: {name} is {kind} instead of float32; {AGAIN}.")
         if not torch.isfinite(weight).all():
             count = int((~torch.isfinite(weight)).sum())
             raise RunError(
-                f"{path}: {name} has {count:,} of {weight.numel():,} weights that are NaN or infinite; {AGAIN}"
+                f"{path}: {count:,} of the {weight.numel():,} weights in {name} are NaN or infinite; {AGAIN}."
             )
 
 
 def read_description(folder: ModelFolder, kinds: Collection[str]) -> Description:
-    """Return pairscale.json. Raises RunError if it is missing, damaged or of none of these kinds."""
+    """Return pairscale.json. Raises RunError if it is missing or damaged, or if its kind is not one of `kinds`."""
     if not folder.description.exists():
-        raise RunError(f"{folder.description}: missing; the run has saved no model yet, train it first")
+        raise RunError(f"{folder.description}: file not found. The run has saved no model yet; train it first.")
     description = read_json(folder.description, Description, RunError, AGAIN, MODEL_VERSION)
     if description["kind"] not in kinds:
         raise RunError(
-            f"{folder.description}: no architecture {description['kind']!r:.40}; available: {', '.join(kinds)}; "
-            "install the plug-in of this run"
+            f"{folder.description}: unknown architecture {description['kind']!r:.40}. Install the plug-in that the run "
+            f"was trained with (available: {', '.join(kinds)})."
         )
     return description

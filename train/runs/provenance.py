@@ -1,4 +1,4 @@
-"""Provenance of a run for its manifest: code, versions and machine."""
+"""Record where a run's numbers come from, for its manifest: code, versions, machine and cost."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ PACKAGES = (
     "torch", "lightning", "hydra-core", "numpy", "sentencepiece", "tokenizers", "rjieba", "transformers", "ufal-kenlm",
     "kenlm", "pairscale",
 )  # fmt: skip
-DIFFERENCE_LIMIT = 100_000  # characters of `git diff`
+DIFFERENCE_LIMIT = 100_000  # how many characters of `git diff` to record
 
 
 def _git(*arguments: str) -> str | None:
@@ -32,9 +32,9 @@ def _git(*arguments: str) -> str | None:
     return result.stdout
 
 
-@lru_cache(maxsize=1)  # a process runs the code of its start, whatever is committed meanwhile
+@lru_cache(maxsize=1)  # a process keeps running the code it started with, whatever is committed later
 def git_state() -> dict[str, Any]:
-    """Return the commit of this code and its difference from that commit; nulls outside a checkout."""
+    """Return the commit of this code and its difference from that commit. Outside a checkout, all values are None."""
     commit = _git("rev-parse", "HEAD")
     kinds = (":/*.py", ":/*.yaml", ":/*.tsv", ":/*.csv")  # of the whole checkout, not of this folder
     difference = _git("diff", "HEAD", "--", *kinds)
@@ -48,7 +48,7 @@ def git_state() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of Python and of the packages that numbers depend on; null for one that is missing."""
+    """Return the versions of Python and of all packages that affect numbers; None for a missing package."""
     installed: dict[str, str | None] = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -59,7 +59,7 @@ def versions() -> dict[str, str | None]:
 
 
 def machine(device: str, threads: int) -> dict[str, Any]:
-    """Return host, device and thread count: resuming is bit-exact only where these are the same."""
+    """Describe the machine. Resuming is bit-exact only on the same host and device, with the same number of threads."""
     return {
         "host": platform.node(),
         "processor": platform.machine(),
@@ -71,33 +71,33 @@ def machine(device: str, threads: int) -> dict[str, Any]:
 
 
 def cost(earlier: Mapping[str, float], seconds: float, device: str, devices: int, threads: int) -> dict[str, float]:
-    """Return what a run has cost after another `seconds`: hours of GPUs or of CPU cores, by unit.
+    """Add `seconds` of computing to a run's cost, and return the total GPU hours or core hours, by unit.
 
-    earlier: of the attempts before, which other devices may have run.
+    `earlier` is the cost of earlier attempts, which may have used other devices.
     """
     unit, used = ("core_hours", devices * threads) if device == "cpu" else ("gpu_hours", devices)
     return {**earlier, unit: round(earlier.get(unit, 0.0) + used * seconds / 3600, 6)}
 
 
 def _slurm_job() -> str | None:
-    """Return the id of the SLURM job as in sacct ("12", or "12_3" for a task of an array); None outside of SLURM."""
+    """Return the SLURM job's id as sacct shows it ("12", or "12_3" for an array task), or None outside SLURM."""
     array = os.environ.get("SLURM_ARRAY_JOB_ID")
     return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ.get("SLURM_JOB_ID")
 
 
 def here() -> dict[str, Any]:
-    """Return the commit and host of this process, as trackers show them."""
+    """Return the commit and the host of this process, for trackers."""
     return {"commit": git_state()["commit"], "host": platform.node()}
 
 
 def job_of(kind: Literal["train", "eval"], run: RunFolder, config: Mapping[str, Any], study: str | None) -> Job:
-    """Return the work on a run as trackers show it: its configuration, its size as a number, commit and host.
+    """Describe the work on a run for trackers: its configuration, its size as a number, commit and host.
 
-    size counts what sample.count names, and sample_words is there only if that is words: a tracker can draw it.
+    `size` is in the unit of sample.count. If that is words, `sample_words` has the same number, for plots.
     """
     facts, sample = {**described(config), **here()}, config.get("sample") or {}
     names = [config[group]["name"] for group in ("model", "corpus") if config.get(group)]
-    if {"path", "checkpoint"}.isdisjoint(config["model"]):  # others were trained elsewhere
+    if {"path", "checkpoint"}.isdisjoint(config["model"]):  # all other models were trained elsewhere
         facts["size"] = parse_size(sample["size"])
         facts |= {"sample_words": facts["size"]} if sample.get("count", "words") == "words" else {}
         names.append(str(sample["size"]))

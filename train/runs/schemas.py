@@ -1,4 +1,4 @@
-"""Schemas of the files of a run that are read back: config.yaml, manifest.json, model/pairscale.json, progress.json."""
+"""Schemas of a run's files: config.yaml, manifest.json, model/pairscale.json and progress.json."""
 
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
@@ -24,8 +24,8 @@ class _StoredCorpus(TypedDict, total=False):
 
 
 class _Corpus(_StoredCorpus, total=False):
-    text: str  # digest, as tokenizer
-    tokenizer: str
+    text: str  # digest of the text
+    tokenizer: str  # digest of the tokenizer
     vocabulary: Positive
     sample: _Sample
 
@@ -41,7 +41,7 @@ class _Machine(TypedDict, total=False):
 
 
 class Manifest(TypedDict, total=False):
-    """Schema of the part of manifest.json that is read back. All keys may be missing, as a run that begins has few."""
+    """Schema of the part of manifest.json that is read back. Any key may be missing, because a new run has few."""
 
     version: int
     status: Literal["done", "unfinished", "failed"]
@@ -55,13 +55,13 @@ class Manifest(TypedDict, total=False):
     versions: dict[str, str | None]
     machine: _Machine
     corpus: _Corpus
-    source: dict[str, str]  # of an imported model
+    source: dict[str, str]  # files that an imported model was made from
     sample_words: Positive
     sample_digest: str
-    digest: str  # of the weights of a model that comes trained
+    digest: str  # digest of a pretrained model's weights
     tokenizer_digest: str
-    tokenizer_path: str | None  # of such a model: the folder above its own if its tokenizer is there
-    tokens: Count | None  # of the sample; of a model that comes trained: of its training text, null: unknown
+    tokenizer_path: str | None  # the folder above a pretrained model's own, if its tokenizer is there
+    tokens: Count | None  # tokens in the sample or, for a pretrained model, in its training text; null: unknown
     step: Count | None
     vocabulary: Positive
     parameters: Positive
@@ -70,11 +70,11 @@ class Manifest(TypedDict, total=False):
     wall_s: NonNegative
     cost: dict[str, NonNegative]  # gpu_hours or core_hours
     export: str
-    last: dict[str, float]  # columns of metrics.csv; NaN where a perplexity is not defined
-    stuck: str | None  # of the exported model (train.loop.perplexity.Perplexity.stuck)
+    last: dict[str, float]  # last validation, by column of metrics.csv; NaN for a perplexity that is not defined
+    stuck: str | None  # warning about the exported model (train.loop.perplexity.Perplexity.stuck)
     damaged_checkpoints: list[str]
-    scoring_failed: dict[str, str]  # label of a benchmark -> why
-    scoring_commands: dict[str, str]  # the same labels -> the command that tried it
+    scoring_failed: dict[str, str]  # reasons why scoring failed, by benchmark label
+    scoring_commands: dict[str, str]  # commands that scored the run, by benchmark label
 
 
 class _StoredModel(TypedDict):
@@ -124,23 +124,23 @@ class StoredConfig(StoredModelConfig):
 
 
 def check_stored(config: StoredConfig, where: Path, remedy: str) -> None:
-    """Raise RunError for an impossible size of a configuration's sample."""
+    """Raise RunError if the sample size in a stored configuration is impossible."""
     try:
         parse_size(config["sample"].get("size", "1"))
     except ConfigError as error:
-        raise RunError(f"{where}: {error}; {remedy}") from None
+        raise RunError(f"{where}: {str(error).rstrip('.')}; {remedy}.") from None
 
 
 class Weights(TypedDict):
-    """Schema of the part of pairscale.json that is read without the model (all of it: train/runs/model_folder.py)."""
+    """Schema of the part of pairscale.json that is read without the model (see train/runs/model_folder.py)."""
 
     digest: Digest
 
 
 class TrainingState(msgspec.Struct, frozen=True):
-    """Schema of progress.json: words seen so far, `words` at the end, speed of this attempt, and the time, `at`."""
+    """Schema of progress.json."""
 
-    words_seen: Count | None = None
-    words: NonNegative | None = None
-    words_per_s: NonNegative | None = None
-    at: str | None = None
+    words_seen: Count | None = None  # words seen so far
+    words: NonNegative | None = None  # words seen at the end of the run
+    words_per_s: NonNegative | None = None  # speed of this attempt
+    at: str | None = None  # time of the last update

@@ -1,4 +1,5 @@
-"""Trackers: where curves, scores and slopes are sent besides the files of a run (logger=NAME), one file each.
+"""Send curves, scores and slopes to experiment trackers (logger=NAME), in addition to a run's own files.
 
-tracker.py holds the interface, the registry and the type of the configuration group `logger`.
+tracker.py contains the interface, the registry and the type of the configuration group `logger`. Each other file is one
+tracker.
 """

@@ -1,4 +1,4 @@
-"""TensorBoard (logger=tensorboard): the curves of training over words seen, in `tensorboard` in the run folder."""
+"""Write training curves over words seen for TensorBoard (logger=tensorboard), to `tensorboard` in the run folder."""
 
 from functools import cached_property
 from importlib.util import find_spec
@@ -10,22 +10,22 @@ from train.trackers.tracker import Job, LoggerConfig, Tracker, tracker
 
 @tracker("tensorboard")
 class TensorBoardTracker(Tracker):
-    """An event file, written from the first point on. That of a resumed run has all points and replaces the earlier."""
+    """Write an event file with all points. A resumed run replaces the earlier file."""
 
     def __init__(self, logger: LoggerConfig, job: Job):
-        """Raises ConfigError, before a run begins its work, if TensorBoard is not installed."""
+        """Prepare to write. Raises ConfigError, before a run begins its work, if TensorBoard is not installed."""
         super().__init__(logger, job)
         if job.kind == "train" and find_spec("tensorboard") is None:
-            raise ConfigError('logger=tensorboard: not installed; pip install -e ".[tensorboard]"')
+            raise ConfigError('logger=tensorboard: TensorBoard is not installed. Run: pip install -e ".[tensorboard]"')
 
     @cached_property
     def _writer(self) -> Any:
         from torch.utils.tensorboard import SummaryWriter
 
         folder = self.job.folder / "tensorboard"
-        for earlier in folder.glob("events.out.tfevents.*"):  # whose names TensorBoard sorts by second, then process
+        for earlier in folder.glob("events.out.tfevents.*"):  # TensorBoard would sort them by second and process
             earlier.unlink()
-        return SummaryWriter(folder, purge_step=0)  # a TensorBoard that runs drops the points it has
+        return SummaryWriter(folder, purge_step=0)  # makes a running TensorBoard drop the earlier points
 
     def log(self, point: dict[str, float]) -> None:
         for name, value in point.items():

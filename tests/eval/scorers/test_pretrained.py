@@ -280,9 +280,9 @@ def test_missing_revisions_raise_one_line_errors(checkpoints):
         load_pretrained(composed(f"model.path={checkpoints}", "model.revision=checkpoint-3"), Execution(100))
     with pytest.raises(InputError, match=r"model\.path=no/such: .*(network|offline)"):
         revisions(composed("model.path=no/such", "model.revisions=['step*']"))
-    with pytest.raises(ConfigError, match=r"give one of them"):
+    with pytest.raises(ConfigError, match=r"set only one of them"):
         composed("model.path=x", "model.revision=a", "model.revisions=[b]")
-    with pytest.raises(ConfigError, match=r"model\.revision_pattern=\\d\+: must have one group"):
+    with pytest.raises(ConfigError, match=r"model\.revision_pattern=\\d\+: must have exactly one group"):
         composed("model.path=x", "model.revision_pattern='\\d+'")
 
 

@@ -124,11 +124,11 @@ def test_an_imported_transformer_xl_gives_the_same_probabilities(tmp_path, impor
     # Values that a state_dict does not hold must be set; then it is the same model.
     save(model.state_dict(), tmp_path / "model.pt")
     settings = {"memory": model.mem_len, "pre_norm": values.get("pre_norm", False), "name": "bare"}
-    with pytest.raises(ConfigError, match=r"give model\.same_length=, model\.clamp_len="):
+    with pytest.raises(ConfigError, match=r"Set model\.same_length, model\.clamp_len"):
         import_model(**settings)
     settings |= {"same_length": model.same_length, "clamp_len": model.clamp_len}
     if "cutoffs" in values and "div" not in values:
-        with pytest.raises(ConfigError, match=r"give model\.cutoffs="):
+        with pytest.raises(ConfigError, match=r"with model\.cutoffs="):
             import_model(**settings)
         settings["cutoffs"] = values["cutoffs"]
     assert_logprobs(import_model(**settings), expected, SEGMENTS)
@@ -144,13 +144,16 @@ def test_an_imported_transformer_xl_may_have_another_memory(tmp_path, import_mod
 
 MISFITS = {
     "a GRU": (RNNModel(14, 5, 6, 1, kind="GRU"), "size mismatch for lstm.weight_ih_l0"),
-    "more words": (RNNModel(15, 5, 6, 1), "14 words, but .*model.pt has rows for 15"),
-    "fewer words": (MemTransformerLM(13), "14 words, but .*model.pt has rows for 13"),
-    "special words among the rare": (MemTransformerLM(14, cutoffs=[3, 9]), "not among the 3 words"),
-    "another model": (torch.nn.Linear(2, 3), "neither of colorlessgreenRNNs"),
-    "numbers": ([1, 2], "holds neither a model nor a state_dict"),
+    "more words": (RNNModel(15, 5, 6, 1), "not the vocabulary of .*model.pt. It has 14 words, .* rows for 15"),
+    "fewer words": (MemTransformerLM(13), "not the vocabulary of .*model.pt. It has 14 words, .* rows for 13"),
+    "special words among the rare": (MemTransformerLM(14, cutoffs=[3, 9]), "in the first cluster of 3 words"),
+    "another model": (torch.nn.Linear(2, 3), "neither from colorlessgreenRNNs"),
+    "numbers": ([1, 2], "must contain a model or a state_dict"),
     "one weight too many": ({**RNNModel(14, 5, 6, 1).state_dict(), "more": torch.ones(2)}, 'Unexpected key.*"more"'),
-    "one weight too few": ({"encoder.weight": torch.ones(14, 2)}, "nothing that can be imported .*decoder.weight"),
+    "one weight too few": (
+        {"encoder.weight": torch.ones(14, 2)},
+        "not a checkpoint that can be imported .*decoder.weight",
+    ),
 }
 
 
@@ -169,18 +172,18 @@ def test_values_and_vocabularies_that_do_not_fit_are_messages_of_one_line(tmp_pa
     (tmp_path / "latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
     for values, message in (
         ({"memory": 3}, "model.memory: .* is an LSTM"),
-        ({"vocabulary": "none.txt"}, "none.txt: no such file; .* model.vocabulary"),
-        ({"vocabulary": f"{tmp_path}/latin.txt"}, "not UTF-8"),
-        ({"eos": "<S>"}, "vocab.txt: has no <S>; .* model.eos=WORD"),
-        ({"unk": "<eos>"}, "cannot be both"),
-        ({"checkpoint": "none.pt"}, "model.checkpoint=none.pt: no such file"),
+        ({"vocabulary": "none.txt"}, "none.txt: file not found. .* model.vocabulary"),
+        ({"vocabulary": f"{tmp_path}/latin.txt"}, "must be UTF-8"),
+        ({"eos": "<S>"}, "vocab.txt: has no word <S>. .* model.eos=WORD"),
+        ({"unk": "<eos>"}, "model.eos and model.unk are both <eos>"),
+        ({"checkpoint": "none.pt"}, "model.checkpoint=none.pt: file not found"),
     ):
         with pytest.raises(PairscaleError, match=message):
             import_model(**values)
-    with pytest.raises(ConfigError, match="model=lstm: is trained here"):
+    with pytest.raises(ConfigError, match="model=lstm: can't be imported"):
         import_run(compose("train", ["corpus=toy"]))
     save(MemTransformerLM(14, cutoffs=[6]), tmp_path / "model.pt")
-    with pytest.raises(ConfigError, match=r"model.cutoffs=\[7\]: those of .* are \[6\]"):
+    with pytest.raises(ConfigError, match=r"model.cutoffs=\[7\]: .* has \[6\]"):
         import_model(cutoffs=[7])
 
 
@@ -191,9 +194,9 @@ def test_the_vocabulary_of_the_transformer_xl_code_is_read(tmp_path, import_mode
     save(Corpus(Vocab(WORDS)) if whole else Vocab(WORDS), tmp_path / "cache.pt", old)
     assert_logprobs(import_model(vocabulary=f"{tmp_path}/cache.pt"), txl_logprobs(model, SEGMENTS), SEGMENTS)
     save(Corpus(Vocab(WORDS, lower_case=True)), tmp_path / "lower.pt", old)
-    with pytest.raises(InputError, match="of text in lower case"):
+    with pytest.raises(InputError, match="lower-cased"):
         import_model(vocabulary=f"{tmp_path}/lower.pt")
-    with pytest.raises(InputError, match="holds no Vocab"):
+    with pytest.raises(InputError, match="must contain a Vocab"):
         import_model(vocabulary=f"{tmp_path}/model.pt")
 
 
@@ -228,9 +231,9 @@ def test_a_run_is_imported_once_and_records_its_source(tmp_path, import_model, c
     written = run.model.weights.stat().st_mtime_ns
     assert import_model() == run
     assert run.model.weights.stat().st_mtime_ns == written
-    assert "done already" in capsys.readouterr().err
+    assert "Already imported:" in capsys.readouterr().err
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
-    with pytest.raises(RunError, match="done, but imported from another file"):
+    with pytest.raises(RunError, match="imported from a file with the digest"):
         import_model()
 
 

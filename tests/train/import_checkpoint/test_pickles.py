@@ -140,7 +140,7 @@ def test_no_code_of_a_pickle_is_executed(tmp_path, form):
         with pytest.raises(InputError) as raised:
             read_checkpoint(path)
         assert "\n" not in str(raised.value)
-        assert ("refused, as its pickle names " in str(raised.value)) == (b"torch" not in payload)
+        assert ("not loaded, because its pickle names " in str(raised.value)) == (b"torch" not in payload)
         assert not (tmp_path / "touched").exists()
 
 
@@ -151,7 +151,7 @@ def test_a_pickle_within_a_valid_model_or_vocabulary_is_not_executed(tmp_path):
     for value in (model, Corpus(evil), {**RNNModel(14, 5, 6, 1).state_dict(), "more": evil}):
         for old in (False, True):
             save(value, tmp_path / "model.pt", old)
-            with pytest.raises(InputError, match=r"model\.pt: refused, as its pickle names posix\.system"):
+            with pytest.raises(InputError, match=r"model\.pt: not loaded, .* names posix\.system"):
                 read_torch_file(tmp_path / "model.pt")
     assert not (tmp_path / "touched").exists()
 
@@ -181,7 +181,7 @@ BOMBS = {
 def test_an_endless_pickle_is_a_message_of_one_line(tmp_path, name):
     path = tmp_path / "model.pt"
     path.write_bytes(sequence(BOMBS[name], pickle.dumps([], 2)))
-    with pytest.raises(PairscaleError, match=r"model\.pt: .*(damaged|holds neither)") as raised:
+    with pytest.raises(PairscaleError, match=r"model\.pt: .*(damaged|must contain a model)") as raised:
         read_checkpoint(path)
     assert "\n" not in str(raised.value)
 
@@ -260,9 +260,9 @@ def test_files_of_other_kinds_are_refused_in_one_line(tmp_path):
         read_torch_file(path)
     for text in (b"", b"Some text\n", b"\x80", b"PK\x03\x04 and more"):
         path.write_bytes(text)
-        with pytest.raises(InputError, match=r"model\.pt: damaged, or nothing that can be imported"):
+        with pytest.raises(InputError, match=r"model\.pt: damaged, or not a checkpoint that can be imported"):
             read_torch_file(path)
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="file not found"):
         read_torch_file(tmp_path / "none.pt")
 
 

@@ -15,6 +15,8 @@ from pairscale.errors import RunError, WriteError
 from pairscale.files import sha256_file, write_bytes
 from tests.bench.stages import LSTM, SMALL, contents, difference
 from tests.support.small_runs import trained
+from train.loop.device import Ranks
+from train.loop.state import TrainState
 from train.loop.training import LanguageModelling
 from train.runs.folder import RunFolder
 
@@ -107,6 +109,13 @@ def read_stderr(capsys) -> str:
     return " ".join(capsys.readouterr().err.split())
 
 
+def test_the_logged_loss_is_the_mean_over_the_tokens_since_it_was_last_taken():
+    state = TrainState(torch.nn.Linear(1, 1), Ranks())
+    state.add_loss(torch.tensor(6.0), 2)
+    state.add_loss(torch.tensor(3.0), 4)
+    assert [state.take_loss(), state.take_loss()] == [1.5, 0.0]
+
+
 def test_two_checkpoints_are_kept_and_name_their_digest(stopped_run):
     steps = [int(path.name.partition("-")[0]) for path in stopped_run.checkpoints]
     assert len(steps) == 2
@@ -129,8 +138,8 @@ def test_a_damaged_checkpoint_is_reported_and_the_older_one_is_used(
     output = read_stderr(capsys)
     assert output.count("damaged checkpoint") == 1
     assert newest.name in output
-    assert ("starting again from the beginning" if both else f"going on from {older.name}") in output
-    assert ("resuming" in output) is not both
+    assert ("training starts again" if both else f"Resuming from {older.name}.") in output
+    assert ("Resuming" in output) is not both
     trained(configure())
     known = stopped_run.read_manifest()["damaged_checkpoints"]
     assert [line.partition(":")[0] for line in known] == [newest.name, older.name][: 1 + both]
@@ -143,7 +152,7 @@ def test_an_undamaged_checkpoint_of_other_code_is_not_deleted(stopped_run, confi
     torch.save(state, "other")
     data = Path("other").read_bytes()
     write_bytes(stopped_run.checkpoint(10**6, sha256(data).hexdigest()), data)
-    with pytest.raises(RunError, match=r"1000000-\w+\.ckpt: whole, but this code cannot resume from it"):
+    with pytest.raises(RunError, match=r"1000000-\w+\.ckpt: this checkpoint is undamaged, but .* can't resume"):
         trained(configure())
     assert len(stopped_run.checkpoints) == 3
     assert stopped_run.read_manifest()["status"] == "failed"
@@ -177,7 +186,7 @@ def test_checkpoints_left_by_a_kill_at_the_end_of_a_run_are_removed(stopped_run,
 def test_a_run_in_use_is_not_scored(configure):
     config = configure("benchmark.per_paradigm=2")
     run = trained(config)
-    with run.locked(), pytest.raises(RunError, match="another process is at work on this run"):
+    with run.locked(), pytest.raises(RunError, match="another process is working on this run"):
         score_run(run, config)
 
 
@@ -217,7 +226,7 @@ def test_a_run_that_diverges_fails_at_its_step(configure, monkeypatch, what, cap
     run = RunFolder.of(config)
     kept = []
     for _ in range(2):  # from the beginning, then from the last checkpoint
-        with pytest.raises(RunError, match=r"diverged at step 40 of \d+ .*; lower recipe\.lr"):
+        with pytest.raises(RunError, match=r"diverged at step 40 of \d+ .* Lower recipe\.lr"):
             trained(config)
         manifest = run.read_manifest()
         assert manifest["status"] == "failed"
@@ -229,7 +238,7 @@ def test_a_run_that_diverges_fails_at_its_step(configure, monkeypatch, what, cap
         kept.append([path.name for path in run.checkpoints])
     assert len(kept[0]) == 2
     assert kept[0] == kept[1]
-    assert f"resuming {run.path.name}" in read_stderr(capsys)
+    assert f"Resuming {run.path.name}" in read_stderr(capsys)
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_useless_tick_counters_leave_all_cores(monkeypatch, before, after):
         ("gpu", 1, 1, "cuda"),
         ("cpu", 2, 4, "cpu"),
         ("gpu", 0, 1, "trainer.accelerator=gpu: no CUDA GPU"),
-        ("auto", 0, 2, "trainer.devices=2: 0 GPUs"),
+        ("auto", 0, 2, "trainer.devices=2: needs 2 GPUs, but this machine has 0"),
     ],
 )
 def test_the_device_follows_the_accelerator_and_the_gpus(monkeypatch, accelerator, gpus, needed, expected):
@@ -160,7 +160,7 @@ def test_scoring_uses_its_own_precision_of_products_and_restores_that_of_trainin
 
 
 def test_a_full_gpu_is_a_message_of_one_line():
-    with pytest.raises(RunError, match=r"not enough memory \(.* 2 GiB\); take a smaller batch"):  # noqa: SIM117
+    with pytest.raises(RunError, match=r"ran out of memory \(.* 2 GiB\); take a smaller batch"):  # noqa: SIM117
         with enough_memory("take a smaller batch"):
             raise torch.OutOfMemoryError("tried to allocate\n  2 GiB")
 
@@ -168,7 +168,7 @@ def test_a_full_gpu_is_a_message_of_one_line():
 def test_bf16_without_instructions_for_it_is_told(monkeypatch):
     run = compose("train", ["corpus=toy", "precision=bf16", "trainer.accelerator=cpu"])
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
-    assert bf16_warning(run).startswith("precision=bf16: this CPU has no instructions")
+    assert bf16_warning(run).startswith("precision=bf16: this CPU has no bf16 instructions")
     assert bf16_warning(compose("train", ["corpus=toy", "trainer.accelerator=cpu"])) == ""
     assert bf16_warning(compose("train", ["corpus=toy", "precision=bf16", "model=ngram"])) == ""
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)

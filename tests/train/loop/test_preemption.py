@@ -67,7 +67,7 @@ def test_a_signal_saves_the_run_and_ends_it(store, tmp_path, alone, number, code
     process.kill(getattr(signal, f"SIG{number}"))
     done = process.wait()
     assert done.returncode == code, done.stderr
-    assert f"SIG{number}: saved" in done.stderr
+    assert f"Received SIG{number}: the run is saved" in done.stderr
     assert_goes_on_to_the_same_end(store, tmp_path / "runs", folder, alone)
 
 
@@ -115,7 +115,7 @@ def test_a_run_in_use_ends_with_the_exit_code_for_try_again(store, tmp_path):
     with RunFolder.of(compose("train", arguments)).locked():
         done = run_command("train", *arguments)
     assert done.returncode == START_AGAIN == RunInUse.exit_code
-    assert "another process is at work" in done.stderr
+    assert "another process is working" in done.stderr
 
 
 def test_the_recorded_difference_is_that_of_the_whole_checkout(tmp_path, monkeypatch):

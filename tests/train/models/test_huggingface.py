@@ -107,15 +107,18 @@ def test_published_sizes_have_the_published_number_of_weights(name, vocabulary, 
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["model.architecture=gpt3"], "model.architecture=gpt3: no model_type"),
-        (["model.architecture=gpt2", "model.config.n_layers=3"], "n_layers: no field of GPT2Config"),
+        (["model.architecture=gpt3"], "model.architecture=gpt3: not a model_type"),
+        (["model.architecture=gpt2", "model.config.n_layers=3"], "n_layers: not a field of GPT2Config"),
         (["model.architecture=gpt2", "model.config.vocab_size=9"], "config.vocab_size"),
-        (["model.architecture=gpt2", "model.objective=mlm"], "gpt2: transformers has no plain language model of"),
-        (["model.architecture=gpt2", "recipe=lstm_tiny"], "recipe=lstm_tiny with model=huggingface: reads columns"),
+        (["model.architecture=gpt2", "model.objective=mlm"], "gpt2: transformers has no language model of"),
+        (["model.architecture=gpt2", "recipe=lstm_tiny"], "recipe=lstm_tiny: carries a state"),
         (["model.architecture=bert", "model.objective=mlm", "model.masking.share=0"], "masking.share=0"),
         (["model=gpt_bert_tiny", "model.masking.causal_share=1"], "causal_share=1: must be"),
-        (["model=bert_tiny", "model.masking.causal_share=0.5"], "causal_share: belongs to model.objective=hybrid"),
-        (["model.architecture=modernbert", "model.objective=hybrid"], "modernbert with model.objective=hybrid: reads"),
+        (["model=bert_tiny", "model.masking.causal_share=0.5"], "causal_share: works only with model.objective=hybrid"),
+        (
+            ["model.architecture=modernbert", "model.objective=hybrid"],
+            "modernbert: does not support model.objective=hybrid",
+        ),
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_one_line(overrides, message):
@@ -184,9 +187,9 @@ def test_an_encoder_of_a_causal_objective_is_a_decoder():
 def test_a_network_that_sees_what_it_predicts_is_not_causal():
     """XLNet attends to both sides, unless it is given another mask in each pass."""
     values = {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 24}
-    with pytest.raises(ConfigError, match=r"xlnet with model\.objective=causal"):
+    with pytest.raises(ConfigError, match=r"xlnet: .* can't be used with model\.objective=causal"):
         build_model(described("xlnet", "causal", **values), VOCABULARY)
-    with pytest.raises(ConfigError, match=r"model\.config of gpt2: ValueError: .*divisible"):
+    with pytest.raises(ConfigError, match=r"model\.config: transformers can't build gpt2 .*ValueError: .*divisible"):
         build_model(config("gpt2", n_head=3), VOCABULARY)
 
 

@@ -68,5 +68,5 @@ def test_a_model_of_a_plug_in_travels_with_its_own_file(tmp_path, monkeypatch):
 def test_a_file_with_the_name_of_ours_is_refused_before_training(tmp_path, monkeypatch):
     model = model_of_plugin(tmp_path, monkeypatch, "loss")
     monkeypatch.setattr("train.models.build._class_of", lambda config: lambda config, vocabulary: model)
-    with pytest.raises(ConfigError, match="another name"):
+    with pytest.raises(ConfigError, match="rename this file"):
         build_model(LSTM, 20)

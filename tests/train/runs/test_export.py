@@ -81,15 +81,13 @@ def change(folder, **values):
 
 # Damage of other kinds: tests/pairscale/test_bad_input.py.
 DAMAGE = {
-    "model.safetensors: not the weights": foreign_weights,
-    "model.safetensors: cannot be read as safetensors": no_safetensors,
-    "model.safetensors: missing": lambda folder: folder.model.weights.unlink(),
-    "pairscale.json: missing": lambda folder: folder.model.description.unlink(),
+    "model.safetensors: these weights don't fit": foreign_weights,
+    "model.safetensors: can't be read as safetensors": no_safetensors,
+    "model.safetensors: file not found": lambda folder: folder.model.weights.unlink(),
+    "pairscale.json: file not found": lambda folder: folder.model.description.unlink(),
     "pairscale.json: version 99": lambda folder: change(folder, version=99),
-    "pairscale.json: no architecture 'mgu'": lambda folder: change(folder, kind="mgu"),
-    "pairscale.json: $.digest: expected str, got null": lambda folder: change(folder, digest=None),
+    "pairscale.json: unknown architecture 'mgu'": lambda folder: change(folder, kind="mgu"),
     "pairscale.json: $.config: without name": lambda folder: change(folder, config={"hidden": 8, "wings": 2}),
-    "tokenizer: 8 tokens": lambda folder: change(folder, vocabulary=5),
 }
 
 

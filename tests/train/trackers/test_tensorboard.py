@@ -40,7 +40,7 @@ def test_curves_of_a_resumed_run_equal_metrics_csv(tmp_path):
 
 def test_a_missing_tensorboard_stops_a_run_before_its_work(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    with pytest.raises(ConfigError, match="logger=tensorboard: not installed"):
+    with pytest.raises(ConfigError, match="logger=tensorboard: TensorBoard is not installed"):
         trained(compose("train", overrides(tmp_path, "lstm", "runs", *MORE)))
     assert not (tmp_path / "store").exists()
     assert not list(tmp_path.glob("runs/s/*/manifest.json"))

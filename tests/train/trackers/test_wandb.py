@@ -185,7 +185,7 @@ def test_without_a_key_wandb_uses_no_network_and_prints_nothing(tmp_path):
     assert sorted(run.job_type for run in runs.values()) == ["eval", "train"]
     assert runs["ofsweep1"].job_type == "eval"
     assert not [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("wandb")]
-    assert done.stderr.count("tracked offline; to send it: wandb sync") == 2
+    assert done.stderr.count("To upload it, run: wandb sync") == 2
 
 
 def test_the_mode_follows_the_configuration_the_environment_and_the_network(tmp_path, monkeypatch, capsys):
@@ -201,7 +201,7 @@ def test_the_mode_follows_the_configuration_the_environment_and_the_network(tmp_
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
     assert [_mode(None), _mode(None)] == ["offline", "offline"]
     assert len(asked) == 1, "once a process"
-    assert "does not answer: tracking offline" in capsys.readouterr().err
+    assert "does not answer, so this job is tracked offline" in capsys.readouterr().err
     assert _mode("online") == "online"
     monkeypatch.setenv("WANDB_MODE", "disabled")
     assert (_mode(None), _mode("offline")) == ("disabled", "offline")
