@@ -189,7 +189,7 @@ FILES = {
         words(lambda text: text.replace("cat", "dog")),
         "has changed since the model was trained with it",
     ),
-    "tokenizer: missing": (lambda run: shutil.rmtree(run.model.tokenizer), "tokenizer.json: missing"),
+    "tokenizer: missing": (lambda run: shutil.rmtree(run.model.tokenizer), "tokenizer.json: file not found"),
     "vocab.txt: ids beyond the embedding": (words(lambda text: text + "zebra\n"), "this tokenizer has 7 tokens, "),
     "metrics.csv: binary": (text("metrics.csv", bytes(range(256))), "metrics.csv: can't be read"),
     "metrics.csv: other columns": (text("metrics.csv", "a,b\n1,2\n"), "missing columns: step, valid_oov_rate"),
