@@ -328,7 +328,7 @@ def test_help_with_a_closed_pipe_ends_without_a_traceback():
 
 
 def test_a_value_that_names_no_key_is_explained_and_can_be_written_as_text():
-    with pytest.raises(ConfigError, match=r"^corpus\.path: .*'x' not found; .*itself write \\\$\{name\}") as error:
+    with pytest.raises(ConfigError, match=r"^corpus\.path: .*'x' not found\. .*itself, write \\\$\{name\}") as error:
         compose("corpora", ["corpus=local", "corpus.path=/data/${x}/a.txt"])
     assert "\n" not in str(error.value)
     assert compose("corpora", ["corpus=local", r"corpus.path=/data/\${x}/a.txt"]).corpus.path == "/data/${x}/a.txt"

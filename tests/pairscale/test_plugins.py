@@ -67,9 +67,9 @@ class Half(LanguageModel):
 @pytest.mark.parametrize(
     ("name", "code", "reason"),
     [
-        ("Half", MODELS, "own_models:Half lacks forward"),
-        ("None_", MODELS, "own_models:None_ cannot be imported .*no attribute 'None_'"),
-        ("Half", "import no_such_module", "own_models:Half cannot be imported .*no_such_module"),
+        ("Half", MODELS, "own_models:Half must define forward"),
+        ("None_", MODELS, "own_models:None_ can.t be imported .*no attribute 'None_'"),
+        ("Half", "import no_such_module", "own_models:Half can.t be imported .*no_such_module"),
     ],
 )
 def test_a_class_of_a_plugin_that_is_no_model_is_an_error_that_names_it(tmp_path, monkeypatch, name, code, reason):
