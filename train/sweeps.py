@@ -260,7 +260,7 @@ def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[
     line = Line.of([f"experiment={experiment}", *overrides])
     known = group_files("experiment", line.folders)
     if experiment not in known:
-        raise ConfigError(f"experiment={experiment}: no such experiment; {nearest(experiment, known)}")
+        raise ConfigError(f"experiment={experiment}: no such experiment. {nearest(experiment, known)}")
     return points("eval", line)
 
 

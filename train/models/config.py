@@ -278,7 +278,7 @@ class HuggingFaceConfig(ModelConfig):
 
         if self.architecture not in configuration_auto.CONFIG_MAPPING:
             raise ConfigError(
-                f"model.architecture={self.architecture}: not a model_type of transformers {library.__version__}; "
+                f"model.architecture={self.architecture}: not a model_type of transformers {library.__version__}. "
                 f"{shorten(nearest(self.architecture, configuration_auto.CONFIG_MAPPING), 200)}"
             )
         described = library.AutoConfig.for_model(self.architecture)
@@ -286,7 +286,7 @@ class HuggingFaceConfig(ModelConfig):
         for name in self.config:
             if name not in known:
                 raise ConfigError(
-                    f"model.config.{name}: not a field of {type(described).__name__}, or one that pairscale sets; "
+                    f"model.config.{name}: not a field of {type(described).__name__}, or one that pairscale sets. "
                     f"{nearest(name, known)}"
                 )
         causal, masked = (getattr(modeling_auto, f"MODEL_FOR_{kind}_LM_MAPPING_NAMES") for kind in ("CAUSAL", "MASKED"))
