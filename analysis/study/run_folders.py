@@ -135,7 +135,8 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
         problems.append((run.path.parent.name, run.path.name, status, reason))
     if not rows:
         listed = first_few([f"{run}: {reason or status}" for _, run, status, reason in problems])
-        raise RunError(f"study={'+'.join(names)}: no run is finished{listed and f' ({listed})'}. Train with python -m train.")
+        reasons = f" ({listed})" if listed else ""
+        raise RunError(f"study={'+'.join(names)}: no run is finished{reasons}. Train with python -m train.")
     table = pd.DataFrame(rows, index=[f"{row['study']}/{row['run']}" for row in rows])
     table["first"] = table.index.to_series().groupby(table["identity"]).transform("first")
     copies = table[table["first"] != table.index]
