@@ -273,7 +273,7 @@ def test_words_are_distinguished_from_other_tokens(text, expected):
 
 
 def test_words_and_contexts_that_cannot_be_used_are_refused():
-    with pytest.raises(ConfigError, match=r"m: none of its tokens is a whole word"):
+    with pytest.raises(ConfigError, match=r"m: no token of this model is a whole word"):
         own_scorer(random_model(LSTM, "char"), 100).next_words(["The"], [["dog"]], 1, policy())
     tokenizer = lower_case(eos_token="[END]")
     words = HubTokens(tokenizer, "m", len(tokenizer)).words()
@@ -285,5 +285,5 @@ def test_words_and_contexts_that_cannot_be_used_are_refused():
     masked = masked_scorer(with_random_weights(network, tokenizer), tokenizer, 100)
     with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model"):
         masked.next_words(["The"], [["dog"]], 1, policy(context="eos"))
-    with pytest.raises(InputError, match=r"m reads 80 tokens at most; .* has 84"):
+    with pytest.raises(InputError, match=r"m can read at most 80 tokens, but .* has 84"):
         masked.next_words(["cat " * 80], [["cat"]], 1, policy())
