@@ -104,7 +104,7 @@ def test_logits_loss_and_padding(tmp_path):
     nats = -logits.log_softmax(-1)[0, :-1].gather(-1, tokens[0, 1:, None]).mean()
     assert model(tokens, labels=tokens).loss == pytest.approx(float(nats), abs=1e-6)
     assert torch.equal(model(tokens, attention_mask=torch.tensor([[1, 1, 1, 0]])).logits, logits)
-    with pytest.raises(ValueError, match="padding on the left"):
+    with pytest.raises(ValueError, match="Padding on the left"):
         model(tokens, attention_mask=torch.tensor([[0, 1, 1, 1]]))
 
 
