@@ -1,6 +1,6 @@
-"""Benchmarks, scorers, judgement methods and score files. Never imports Lightning to score.
+"""Score models on benchmarks: scorers, judgement methods and score files. Scoring never imports Lightning.
 
-From Python: `from eval import judge, load_scorer, surprisals` (eval/library.py).
+From Python, use `from eval import judge, load_scorer, surprisals` (eval/library.py).
 """
 
 from importlib import import_module
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["judge", "load_scorer", "surprisals"]
 
 
-# Not loaded at once, as they need torch.
+# Imported on first use, because they need torch.
 _MODULES = {"judge": "eval.library", "surprisals": "eval.library", "load_scorer": "eval.scorers.load"}
 
 

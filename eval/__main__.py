@@ -1,4 +1,4 @@
-"""`python -m eval`: score the trained runs of a study, or train and score the runs of a sweep (conf/eval.yaml)."""
+"""`python -m eval`: score the finished runs of a study, or train and score the runs of a sweep (conf/eval.yaml)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from train.sweeps import check_whole_sweep, names_a_run, run_grid
 
 
 def run(config: EvalConfig) -> None:
-    """Train and score the run that the command line describes; score a whole study if it names nothing else."""
+    """Train and score the run that the command line describes, or score the whole study if it names only a study."""
     from eval.run import score_study
 
     check_whole_sweep("eval", current(), config)
@@ -35,7 +35,7 @@ def run(config: EvalConfig) -> None:
 
 
 def of_each_benchmark(config: EvalConfig) -> list[EvalConfig]:
-    """Return the configuration of this command for each benchmark that it names. Raises ConfigError."""
+    """Return one configuration of this command per benchmark that it names. Raises ConfigError as `compose`."""
     if config.benchmarks is None:
         return [config]
     line = current()
@@ -44,11 +44,11 @@ def of_each_benchmark(config: EvalConfig) -> list[EvalConfig]:
 
 
 def score_pretrained(configs: Sequence[EvalConfig]) -> None:
-    """Score each revision of a model of Hugging Face. If one of several is damaged, the others are scored all the same.
+    """Score every revision of a Hugging Face model. If one of several fails, the others are still scored.
 
-    Raises RunError at the end if some could not be scored.
+    Raises RunError at the end if some revisions could not be scored.
     """
-    from eval.run import add_pretrained, attempted, check_benchmark, score_run
+    from eval.run import add_pretrained, check_benchmark, score_or_report, score_run
     from eval.scorers.pretrained import revisions
 
     config = configs[0]
@@ -69,14 +69,14 @@ def score_pretrained(configs: Sequence[EvalConfig]) -> None:
             _say_plan(each, f"loaded from {path}")
         elif len(models) == 1:
             score(each)
-        elif attempted(partial(score, each), f"{run_id(each[0])}: "):
+        elif score_or_report(partial(score, each), f"{run_id(each[0])}: "):
             failed += 1
     if failed:
-        raise RunError(f"model.path={path}: {failed} of {len(models)} revisions could not be scored (see above)")
+        raise RunError(f"model.path={path}: {failed} of {len(models)} revisions could not be scored (see above).")
 
 
 def score_trained(configs: Sequence[EvalConfig]) -> None:
-    """Train a run, or import a published checkpoint, unless that is done already, and score it."""
+    """Train a run or import a published checkpoint, unless that is already done, and score it."""
     from eval.run import check_benchmark, score_run
 
     def check() -> None:
@@ -104,20 +104,20 @@ def _names(configs: Sequence[EvalConfig]) -> str:
 
 
 def _say_plan(configs: Sequence[EvalConfig], done: str) -> None:
-    print(f"{run_id(configs[0])}: would be {done} and scored on {_names(configs)}")
+    print(f"{run_id(configs[0])} would be {done} and scored on {_names(configs)}.")
 
 
 def plan(configs: Sequence[EvalConfig]) -> None:
-    """Add the estimates for a run to `planned`, which prints them after the last run of a sweep."""
+    """Add the estimates for a run to `planned`, which prints the totals after the last run of a sweep."""
     from eval.estimate import estimate_scoring
     from train.estimate import estimate
 
     run = estimate(configs[0])
     try:
         scoring = [estimate_scoring(one, run.tokens_per_word, run.snapshots) for one in configs]
-    except (InputError, StoreError) as error:  # training can be planned where the benchmark is not
+    except (InputError, StoreError) as error:  # training can be planned even if the benchmark can't be read
         planned.add(run)
-        planned.note(f"scoring is not counted: {error}")
+        planned.note(f"The estimate leaves out scoring: {error}")
         return
     planned.add(
         replace(

@@ -1,4 +1,4 @@
-"""Configurations of scoring: the groups `benchmark` and `policy`, and what the commands of this room read."""
+"""Configuration of scoring: the groups `policy` and `scoring`, and the configuration of each command in eval/."""
 
 import dataclasses
 from dataclasses import dataclass, field
@@ -18,31 +18,31 @@ from train.models.config import ModelConfig
 
 Few = Annotated[int, Meta(ge=0, le=10**6)]
 Some = Annotated[int, Meta(ge=1, le=10**6)]
-Ties = Literal["wrong", "half", "right"]  # what a pair with two equal scores counts as
+Ties = Literal["wrong", "half", "right"]  # how a pair with two equal scores counts
 
 
 @dataclass(kw_only=True)
 class PolicyConfig:
-    """How a string is scored: recorded in each score file; files of different policies are never mixed."""
+    """Scoring settings. Every score file records them, and scores with different settings are never mixed."""
 
-    context: Literal["none", "eos", "text"]  # before the sentence and its begin symbol
-    context_tokens: Annotated[int, Meta(ge=1, le=100_000)]  # context=eos: how many <eos> stand before the sentence
-    context_text: str | None = None  # context=text: the text
-    score_eos: bool | None = None  # null: true for our word models, false elsewhere
-    unk: Literal["score", "skip"]  # score as <unk>, or skip the token
-    precision: Precision  # of the pass over the model
-    # Masked models: which tokens are hidden with the one that is scored.
+    context: Literal["none", "eos", "text"]  # what comes before the sentence and its begin symbol
+    context_tokens: Annotated[int, Meta(ge=1, le=100_000)]  # context=eos: the number of <eos> before the sentence
+    context_text: str | None = None  # context=text: the text before the sentence
+    score_eos: bool | None = None  # whether to score <eos>; null: only for our word-level models
+    unk: Literal["score", "skip"]  # score an unknown token as <unk>, or skip it
+    precision: Precision  # number format of the forward pass
+    # Masked models: which tokens are hidden together with the scored one.
     pll: Literal["original", "within_word_l2r"] | None = None
-    # Positions before a hidden token at which it is predicted (1: a masked next-token model); null: found by a probe.
+    # How many positions before a hidden token it is predicted: 1 for masked next-token models; null: detect it.
     pll_shift: Literal[0, 1] | None = None
 
     def __post_init__(self) -> None:
         if (self.context == "text") != (self.context_text is not None):
-            raise ConfigError("policy.context=text and policy.context_text belong together: give both or neither")
+            raise ConfigError("policy.context=text and policy.context_text go together. Set both, or neither.")
 
     @property
     def label(self) -> list[str]:
-        """The values that differ from the usual policy, as parts of a folder's name: "context-eos-32", "unk-skip"."""
+        """The settings that differ from the defaults, as parts of a folder's name: "context-eos-32", "unk-skip"."""
         parts = [f"context-eos-{self.context_tokens}"] if self.context == "eos" else []
         parts += [f"context-text-{sha256_json(self.context_text)[:8]}"] if self.context == "text" else []
         usual = {"score_eos": None, "unk": "score", "precision": "fp32", "pll": None, "pll_shift": None}
@@ -51,12 +51,12 @@ class PolicyConfig:
 
 
 def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
-    """Return the name of the folder of score files: "blimp", or "blimp+pairs-10+unk-skip" of part of the pairs."""
+    """Return the name of the folder for score files: "blimp", or "blimp+pairs-10+unk-skip" with other settings."""
     return "+".join([benchmark.label, *policy.label])
 
 
 def benchmark_type(label: str) -> str:
-    """Return the type of the benchmark that a folder of scores named `label` is of: pairs, diagnostic, ..."""
+    """Return the type of benchmark (pairs, diagnostic, ...) from `label`, the name of its folder of scores."""
     name = label.partition("+")[0]
     if name == SYNTAXGYM:
         return SYNTAXGYM
@@ -66,15 +66,15 @@ def benchmark_type(label: str) -> str:
 
 
 def is_of_pairs(label: str) -> bool:
-    """Return True if a folder of scores named `label` is of minimal pairs; False: of items or single sentences."""
+    """Return True if the folder of scores named `label` is for minimal pairs rather than items or sentences."""
     return benchmark_type(label) == "pairs"
 
 
 def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int | None) -> dict[str, Any]:
-    """Return the policy as score files record it, with nulls resolved for one model.
+    """Return the scoring settings as score files record them, with nulls resolved for one model.
 
-    Only masked next-token models have pll_shift; without it, a token is read at its own position. Only unk=skip has
-    unk_only; in older files without it, a sentence of nothing but `<unk>` has the log-probability 0.
+    pll_shift is recorded for masked next-token models only; other models read a token at its own position. unk_only is
+    recorded with unk=skip only; in older files without it, a sentence of only `<unk>` has the log-probability 0.
     """
     recorded = dataclasses.asdict(policy) | {"score_eos": score_eos, "pll_shift": pll_shift}
     if not pll_shift:
@@ -84,35 +84,35 @@ def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int
     return recorded
 
 
-# The policy of conf/base.yaml, for use from Python: each sentence alone, <unk> scored as it is, float32.
+# The settings of conf/base.yaml, for use from Python: no context, <unk> is scored, float32.
 PLAIN = PolicyConfig(context="none", context_tokens=32, unk="score", precision="fp32")
 
 
 @dataclass(kw_only=True)
 class ScoringConfig:
-    """Speed and extent of scoring; none of it changes a score."""
+    """Speed and extent of scoring. None of these settings changes a score."""
 
     batch_tokens: Annotated[int, Meta(ge=1, le=10**9)]  # tokens per batch
-    # Pairs per paradigm whose tokens are written to tokens.parquet.
+    # How many pairs per paradigm get their token scores written to tokens.parquet.
     token_pairs: Annotated[str, Meta(pattern=r"\A([0-9]{1,9}|all)\Z", description="a number of pairs, or all")]
-    seed: Seed  # draws those pairs
-    snapshots: bool = False  # score the snapshots of a run too (train/loop/snapshots.py), for its trajectory
+    seed: Seed  # for drawing these pairs
+    snapshots: bool = False  # also score the run's snapshots (train/loop/snapshots.py), for its trajectory
 
 
 @dataclass(kw_only=True)
 class UnigramsConfig:
-    """Where slor and morcela count tokens: in each run's own sample, and for models that come trained in `text`."""
+    """Where slor and morcela count tokens: in the run's own sample, or in `text` for pretrained models."""
 
-    text: str | None = None  # a file with a sentence a line; null: these models have neither method
-    unseen: AboveZero = 0.5  # occurrences that a token counts as that is not in the text
+    text: str | None = None  # a file with one sentence per line; null: pretrained models get neither slor nor morcela
+    unseen: AboveZero = 0.5  # the count assumed for a token that doesn't occur in the text
 
 
 @dataclass(kw_only=True)
 class EvalConfig(RunConfig):
-    """What `python -m eval` reads."""
+    """Configuration of `python -m eval`."""
 
     benchmark: BenchmarkConfig = field(metadata=NOT_IN_DIGEST)
-    benchmarks: list[str] | None = field(default=None, metadata=NOT_IN_DIGEST)  # several; `benchmark` is the first then
+    benchmarks: list[str] | None = field(default=None, metadata=NOT_IN_DIGEST)  # if several: `benchmark` is the first
     method: dict[str, Any] = field(default_factory=dict, metadata=NOT_IN_DIGEST)  # parameters (eval/methods/method.py)
     policy: PolicyConfig = field(metadata=NOT_IN_DIGEST)
     scoring: ScoringConfig = field(metadata=NOT_IN_DIGEST)
@@ -124,20 +124,21 @@ class EvalConfig(RunConfig):
         self.method = {name: typed(name, parameters) for name, parameters in self.method.items()}
         if self.scoring.snapshots and not self.benchmark.has_pairs:
             raise ConfigError(
-                f"scoring.snapshots=true with benchmark={self.benchmark.name}: trajectories are of pairs; leave it out"
+                f"scoring.snapshots=true works only with minimal pairs, not with benchmark={self.benchmark.name}. "
+                "Leave it out."
             )
 
 
 @dataclass(kw_only=True)
 class GenerateConfig(CorporaConfig):
-    """What `python -m eval.generate` reads; the text is that of benchmark.vocabulary=run."""
+    """Configuration of `python -m eval.generate`. The text is used with benchmark.vocabulary=run."""
 
     benchmark: BenchmarkConfig = field(metadata=NOT_IN_DIGEST)
 
 
 @dataclass(kw_only=True)
 class QuestionnaireConfig:
-    """Questions for people, and which answers count (values and meanings: conf/questionnaire/default.yaml)."""
+    """Questions for people, and which answers count (conf/questionnaire/default.yaml explains each setting)."""
 
     folder: str
     per_paradigm: Some
@@ -154,51 +155,53 @@ class QuestionnaireConfig:
 
 @dataclass(kw_only=True)
 class QuestionnaireCommand(CorporaConfig):
-    """What `python -m eval.questionnaire` reads."""
+    """Configuration of `python -m eval.questionnaire`."""
 
     benchmark: BenchmarkConfig = field(metadata=NOT_IN_DIGEST)
     questionnaire: QuestionnaireConfig = field(metadata=NOT_IN_DIGEST)
-    people: Texts = field(default=None, metadata=NOT_IN_DIGEST)  # a path, or a list of them: answers
+    people: Texts = field(default=None, metadata=NOT_IN_DIGEST)  # one or more files of people's answers
 
 
 @dataclass(kw_only=True)
 class ExportConfig(RootConfig):
-    """What `python -m eval.export` reads."""
+    """Configuration of `python -m eval.export`."""
 
     ties: Ties
-    run: str | None = None  # of the study; null: each
-    output: str | None = None  # folder; null: in reports/
+    run: str | None = None  # one run of the study; null: all of them
+    output: str | None = None  # output folder; null: reports/STUDY/huggingface
     push: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+\Z", description="OWNER/NAME")] | None = None
-    licence: str | None = None  # of the weights, as the hub names it
+    licence: str | None = None  # licence of the weights, by its name on the hub
 
 
 @dataclass(kw_only=True)
 class SurprisalConfig:
-    """The columns of a table, and what a model sees before a word."""
+    """The names of a table's columns, and how much context a model sees before a word."""
 
-    text_column: str = "text"  # a sentence or a longer text a row
-    word_column: str = "word"  # if a table has it: a word, or region, a row
-    id_column: str = "text_id"  # of the text: consecutive rows of one id, of which texts of words are made
-    document_column: str = "document"  # of context=document: consecutive rows of one document
-    context: Literal["text", "document"] = "text"  # text: each text is read alone; document: after those before it
-    # tokens that are read at a time; null: 1,024, or as many as the model reads
+    text_column: str = "text"  # one sentence or longer text per row
+    word_column: str = "word"  # if the table has this column: one word or region per row
+    id_column: str = "text_id"  # consecutive rows with the same id make up one text of words
+    document_column: str = "document"  # context=document: consecutive rows with the same value are one document
+    context: Literal["text", "document"] = "text"  # text: read each text alone; document: after the texts before it
+    # number of tokens to read at a time; null: 1,024, or as many as the model can read
     window: Annotated[int, Meta(ge=2, le=10**6)] | None = None
-    step: Annotated[int, Meta(ge=1, le=10**6)] | None = None  # tokens that each further window adds; null: half of it
+    step: Annotated[int, Meta(ge=1, le=10**6)] | None = None  # tokens that each window adds; null: half a window
 
     def __post_init__(self) -> None:
         columns = [self.text_column, self.word_column, self.id_column, self.document_column]
         if len(set(columns)) < len(columns) or "" in columns:
-            raise ConfigError(f"surprisal: columns {', '.join(columns)}: must be four different names")
+            raise ConfigError(
+                f"surprisal: the columns {', '.join(columns)} must have four different names that aren't empty."
+            )
 
 
 @dataclass(kw_only=True)
 class SurprisalCommand(RootConfig):
-    """What `python -m eval.surprisal` reads."""
+    """Configuration of `python -m eval.surprisal`."""
 
-    model: ModelConfig  # a pretrained one, or else those of the study's runs
+    model: ModelConfig  # a pretrained model; otherwise the models of the study's runs are used
     trainer: TrainerConfig
     scoring: ScoringConfig
     policy: PolicyConfig
-    run: str | None = None  # of the study; null: each
-    text: str | None = None  # a file: texts, or a table of texts or words
+    run: str | None = None  # one run of the study; null: all of them
+    text: str | None = None  # a file with texts, or a table of texts or words
     surprisal: SurprisalConfig = field(default_factory=SurprisalConfig)

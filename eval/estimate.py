@@ -1,4 +1,4 @@
-"""What scoring a run would take, before it is started: tokens to read, bytes of files and of memory."""
+"""Estimate the cost of scoring a run before it starts: tokens to read, disk space and memory."""
 
 import dataclasses
 import functools
@@ -14,25 +14,26 @@ from eval.scores.files import answers_metadata, score_path
 from train.estimate import PROCESS_BYTES
 from train.runs.folder import RunFolder
 
-ITEM_BYTES, SCORE_BYTES = 60, 45  # of each pair: its sentences, and its scores by a method; measured on BLiMP
-# Of memory, measured with a tiny LSTM on 3,350, 13,400 and 67,000 pairs: 658, 762 and 1,525 MiB with the program.
+ITEM_BYTES, SCORE_BYTES = 60, 45  # per pair on disk: its sentences, and its scores by one method (measured on BLiMP)
+# Memory: a tiny LSTM took 658, 762 and 1,525 MiB for 3,350, 13,400 and 67,000 pairs, including the program itself.
 SCORER_BYTES, PAIR_BYTES = 128 * 2**20, 12_500
 
 
 @dataclass(frozen=True)
 class ScoringEstimate:
-    """About how much scoring takes."""
+    """Estimated cost of scoring."""
 
-    tokens: float  # to read, 0 if all is scored
-    file_bytes: int  # of all score files
-    memory_bytes: int  # of the process, program included; 0 if all is scored
+    tokens: float  # tokens to read; 0 if everything is already scored
+    file_bytes: int  # total size of the score files
+    memory_bytes: int  # memory of the whole process; 0 if everything is already scored
 
 
 def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int] = ()) -> ScoringEstimate:
-    """Estimate what scoring the run of `config` takes. Raises as the benchmark's reader.
+    """Estimate the cost of scoring the run of `config`. Raises the errors of the benchmark's reader.
 
-    `snapshots`: steps after which the run has some, or will have. A common beginning of several sentences counts once,
-    except for n-gram models. Only the names of its files tell if a run is scored.
+    A beginning that several sentences share counts once, except for n-gram models. Whether a run is already scored is
+    judged by the names of its files alone. `snapshots` are the training steps at which the run has, or will have,
+    snapshots.
     """
     from eval.methods.method import fitting
 
@@ -55,12 +56,12 @@ def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequ
 
 
 def _words_to_read(config: EvalConfig, methods: list[str]) -> float:
-    """Return the reference words, and begin symbols, that one model reads for `methods`."""
+    """Return how many reference words and begin symbols one model reads for `methods`."""
     from eval.methods.judging import template_reading
 
     reference = config.corpus.reference
     counts = benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config)).words(reference)
-    if config.model.masked:  # a copy of the sentence for each word, which is hidden in it
+    if config.model.masked:  # reads one copy of the sentence per word, with that word hidden
         return float(sum(length * length for length in counts.values()))
     total = sum(counts.values()) + len(counts)
     read = total if config.model.counted else _distinct_words(tuple(counts), reference)
@@ -70,7 +71,7 @@ def _words_to_read(config: EvalConfig, methods: list[str]) -> float:
 
 @functools.lru_cache(maxsize=2)
 def _distinct_words(sentences: tuple[str, ...], reference: str) -> int:
-    """Return the words of sentences as a tree, whose root is the begin symbol."""
+    """Return the number of nodes in the tree of all sentences, word by word. The begin symbol is the root."""
     texts = sorted(list(words(text, reference)) for text in sentences)
     shared = 0
     for before, text in pairwise(texts):

@@ -1,4 +1,4 @@
-"""Scoring from Python, with the values of conf/ that the commands use (examples: docs/guides/python.md)."""
+"""Score from Python, with the same defaults from conf/ as the commands (examples: docs/guides/python.md)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -27,26 +27,35 @@ def judge(
     language: str = "en",
     overrides: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Judge minimal pairs by one or more methods.
+    """Judge minimal pairs with one or more methods.
 
-    pairs: good and bad sentences; or a table with the columns good and bad, any others of eval.scores.schemas.ITEMS
-    (paradigm, pair_id, the fields of the prefix methods; without pair_id, it is the row's number), and your own.
-    methods: by their names here or as papers write them ("LP", "MeanLP", "PLL"); of methods for causal and for masked
-    models, those that fit the model are used. policy: by default that of conf/base.yaml. language: of the templates.
-    overrides: of the methods' parameters, as on the command line ("method.pen_lp.alpha=0.6").
+    Args:
+        scorer: The model, as returned by `load_scorer`.
+        pairs: (good, bad) sentences, or a table with the columns good and bad. The table may also have the other
+            columns of eval.scores.schemas.ITEMS (paradigm, pair_id, the fields of the prefix methods) and columns of
+            your own. If there is no pair_id, pairs are numbered from 0.
+        methods: Names of methods, as here or as in papers ("LP", "MeanLP", "PLL"). Methods for causal and for masked
+            models can be mixed: those that fit the model are used.
+        policy: Scoring settings, by default those of conf/base.yaml.
+        language: Language of the templates.
+        overrides: Parameters of the methods, as on the command line ("method.pen_lp.alpha=0.6").
 
-    Returns one row per method, pair and, where the method has them, template and trial: method, the columns of `pairs`
-    with paradigm and pair_id, good_score and bad_score (in nats for methods that sum log-probabilities), outcome (1
-    where good_score > bad_score, else 0), and the other columns of eval.scores.schemas.SCORES but the counts of words.
-    Raises ConfigError for methods that do not exist or do not fit the pairs, or if none fits the model, and InputError
-    for pairs without sentences or with one pair_id twice in a paradigm.
+    Returns:
+        One row per method and pair, and per template or trial if the method has them. The columns are method,
+        paradigm, pair_id, those of `pairs`, good_score and bad_score (in nats for methods that sum
+        log-probabilities), outcome (1 if good_score > bad_score, else 0), and the other columns of
+        eval.scores.schemas.SCORES except the word counts.
+
+    Raises:
+        ConfigError: If a method doesn't exist or doesn't fit the pairs, or if no method fits the model.
+        InputError: If a pair lacks a sentence, or if a pair_id occurs twice in a paradigm.
     """
-    policy = build(PolicyConfig, asdict(policy), "policy.")  # whose values nobody has checked
+    policy = build(PolicyConfig, asdict(policy), "policy.")  # checks the values
     chosen = [methods] if isinstance(methods, str) else methods
     config = compose("eval", [f"method=[{','.join(_methods(chosen))}]", *overrides])
     table = pairs if isinstance(pairs, pd.DataFrame) else pd.DataFrame(list(pairs), columns=["good", "bad"])
     if table.empty:
-        raise InputError("judge: no pairs")
+        raise InputError("pairs is empty. Give at least one pair of a good and a bad sentence.")
     items = _items(table)
     fitted = fitting(config.method, scorer.masked)
     uses = {name: MethodUse.of(name, values, scorer, language) for name, values in fitted.items()}
@@ -55,7 +64,8 @@ def judge(
     for name, use in uses.items():
         if use.voters:
             if missing := [voter for voter in use.voters if voter not in rows]:
-                raise ConfigError(f"method={name}: counts the votes of {', '.join(missing)}: request them too")
+                needed = ", ".join(missing)
+                raise ConfigError(f"method={name} counts the votes of {needed}. Add {needed} to methods.")
             rows[name], _ = use.vote({voter: rows[voter] for voter in use.voters})
     judged = pd.concat([rows[name].assign(method=name) for name in uses], ignore_index=True)
     judged["outcome"] = outcome(judged["good"], judged["bad"])
@@ -74,28 +84,41 @@ def surprisals(
     window: int | None = None,
     step: int | None = None,
 ) -> pd.DataFrame:
-    """Return the surprisal of each word of texts, each of which is read alone, with entropies and ranks.
+    """Compute the surprisal, entropy and rank of every word in texts. Each text is read on its own.
 
-    texts: strings, whose words are what white space parts, or lists of words or regions. window, step: of texts with
-    more tokens than a window (Scorer.predictions). Columns: text_id (the text's number, from 1), number, word, and
-    those of eval.surprisal.words.word_surprisals. Raises InputError for a text without words, ConfigError for a
-    masked model and for a window that the model does not read.
+    Args:
+        scorer: A causal model, as returned by `load_scorer`.
+        texts: Strings, which are split into words at white space, or lists of words or regions.
+        policy: Scoring settings, by default those of conf/base.yaml.
+        window: The number of tokens to read at a time, by default 1,024 or as many as the model can read.
+        step: How many tokens each further window of a long text adds, by default half a window.
+
+    Returns:
+        One row per word: text_id (texts are numbered from 1), number (of the word in its text, from 1), word, and the
+        columns of eval.surprisal.words.word_surprisals.
+
+    Raises:
+        InputError: If a text has no words.
+        ConfigError: If the model is masked, or can't read windows of this size.
     """
     policy = build(PolicyConfig, asdict(policy), "policy.")
     rows = []
     for number, text in enumerate(texts, start=1):
-        words = [sentence_of(word, f"texts: number {number}", "word") for word in _words(text)]
+        words = [sentence_of(word, f"texts: text {number}", "word") for word in _words(text)]
         if not words:
-            raise InputError(f"texts: number {number}: has no words")
+            raise InputError(f"texts: text {number} has no words. Remove it, or give it at least one word.")
         rows += [(str(number), place, word) for place, word in enumerate(words, start=1)]
     table = pd.DataFrame(rows, columns=["text_id", "number", "word"])
     return text_surprisals(scorer, table.set_index(table["text_id"].to_numpy()), policy, window, step)
 
 
 def _methods(names: Sequence[str]) -> list[str]:
-    """Return the registered names of methods: papers use capitals, hyphens and blanks. Raises ConfigError for none."""
+    """Return the registered names of methods. Capitals, hyphens and spaces, as used in papers, make no difference.
+
+    Raises ConfigError if there are no names.
+    """
     if not any(names):
-        raise ConfigError("methods: name at least one, such as lp")
+        raise ConfigError("methods is empty. Name at least one method, such as lp.")
     known = {name.replace("_", ""): name for name in methods()}
     return [known.get(re.sub(r"[\W_]", "", name).lower(), name) for name in names]
 
@@ -105,9 +128,12 @@ def _words(text: str | Sequence[str]) -> list[str]:
 
 
 def _items(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of eval.scores.schemas.ITEMS, those that a table of pairs does not have as missing."""
+    """Return a table of pairs with all columns of eval.scores.schemas.ITEMS; those that it lacks are empty."""
     if missing := {"good", "bad"} - set(table.columns):
-        raise InputError(f"pairs: no column {' and '.join(sorted(missing))}; there are {', '.join(table.columns)}")
+        raise InputError(
+            f"pairs needs the columns good and bad, but {' and '.join(sorted(missing))} is missing. It has "
+            f"{', '.join(map(str, table.columns))}."
+        )
     for side in ("good", "bad"):
         for number, sentence in enumerate(table[side]):
             sentence_of(sentence, f"pairs: row {number}", side)
@@ -117,5 +143,7 @@ def _items(table: pd.DataFrame) -> pd.DataFrame:
         items[name] = items[name].where(items[name].notna(), "pairs")
     if (twice := items.duplicated(["paradigm", "pair_id"])).any():
         paradigm, pair = items.loc[twice, ["paradigm", "pair_id"]].iloc[0]
-        raise InputError(f"pairs: pair_id {pair} is twice in {paradigm}. Give each pair a pair_id of its own, or none.")
+        raise InputError(
+            f"pairs: pair_id {pair} occurs twice in {paradigm}. Give every pair a different pair_id, or leave it out."
+        )
     return items

@@ -1,4 +1,4 @@
-"""Scoring of runs: the scores that their files do not have, in one pass over the model."""
+"""Score runs: compute the scores that a run's files lack, in one pass over its model."""
 
 from __future__ import annotations
 
@@ -37,15 +37,16 @@ from train.sweeps import is_requested
 if TYPE_CHECKING:
     from eval.scorers.base import Scorer
 
-MOST_LINES = 50  # of the tables of one run, unless verbose=true
-_OF_ONE = (ConfigError, InputError, RunError, StoreError)  # not WriteError: a full disk stops all
+MOST_LINES = 50  # longer tables of a run are only printed with verbose=true
+# Errors that concern one run, so that the others can be scored. A WriteError is none: a full disk stops everything.
+_RUN_ERRORS = (ConfigError, InputError, RunError, StoreError)
 
 
 def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
-    """Create the run folder of a pretrained model; return it with the model's scorer.
+    """Create the run folder of a pretrained model, and return it with the model's scorer.
 
-    The folder holds the configuration and digests, no weights. config.model is a PretrainedConfig. Raises as
-    `pretrained_scorer`.
+    The folder contains the configuration and digests, but no weights. `config.model` must be a PretrainedConfig.
+    Raises the errors of `pretrained_scorer`.
     """
     assert isinstance(config.model, PretrainedConfig)
     from eval.scorers.base import Execution
@@ -59,28 +60,37 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
         trained = {"step": config.model.step, "tokens": config.model.tokens, "tokenizer_path": scorer.tokenizer_path}
         run.update_manifest(status=DONE, config_digest=config_digest(config), versions=versions(), **digests, **trained)
     if scorer.tokenizer_path:
-        _say(f"{run.path.name}: its folder holds no tokenizer; that of {scorer.tokenizer_path} is used")
+        _say(f"{run.path.name}: the model's folder has no tokenizer, so the one in {scorer.tokenizer_path} is used.")
     return run, scorer
 
 
 def check_benchmark(config: EvalConfig) -> None:
-    """Check methods, and read the benchmark unless its pairs depend on the run. Raises what scoring would."""
+    """Check the methods, and the benchmark unless its pairs depend on the run. Raises the errors of scoring."""
     KINDS[type(config.benchmark)].check(config)
 
 
 def score_run(
     run: RunFolder, configs: EvalConfig | Sequence[EvalConfig], scorer: Scorer | None = None, tables: bool = True
 ) -> None:
-    """Compute a run's missing scores on the benchmark of each configuration; print the tables of all that they request.
+    """Compute a run's missing scores on one or more benchmarks, and print the tables of all requested scores.
 
-    The run's model is loaded once for all of them, unless it is given as `scorer`, and so is each of its snapshots.
-    An error in one of several benchmarks is printed, the others are scored and shown, and RunError is raised at the
-    end. Raises RunError for a run that is not trained or in use, a damaged model or score file; InputError for the
-    benchmark's files; ConfigError for values that do not fit.
+    The model and its snapshots are loaded once for all benchmarks. If one of several benchmarks fails, its error is
+    printed, the others are still scored, and RunError is raised at the end.
+
+    Args:
+        run: A finished run.
+        configs: One configuration per benchmark.
+        scorer: The run's model, if it is already loaded.
+        tables: Whether to print the tables.
+
+    Raises:
+        RunError: If the run isn't finished or is in use, or if its model or a score file is damaged.
+        InputError: If a file of the benchmark can't be used.
+        ConfigError: If values of the configuration don't fit together.
     """
     configs = [configs] if isinstance(configs, EvalConfig) else configs
     run.check_done()
-    works: dict[int, Work] = {}  # of the exported model, by number of the configuration
+    works: dict[int, Work] = {}  # for the exported model, by index of the configuration
     failed: dict[int, str] = {}
 
     @contextmanager
@@ -88,7 +98,7 @@ def score_run(
         name = configs[number].benchmark.name
         try:
             yield
-        except _OF_ONE as error:
+        except _RUN_ERRORS as error:
             if len(configs) == 1:
                 raise
             _say(f"not {action}: {run.path.name} on {name}: {error}")
@@ -98,7 +108,7 @@ def score_run(
         for number, make in _works(run, configs, scorer):
             if number not in failed:
                 with attempt(number, "scored"):
-                    work = _scored(run, configs[number], make, began=number in works)
+                    work = _score_missing(run, configs[number], make, began=number in works)
                     works.setdefault(number, work)
         if works.keys() - failed:
             track_scores(run, configs[0])
@@ -111,15 +121,15 @@ def score_run(
                 if tables:
                     _print_tables(work, configs[number].verbose)
     if failed:
-        raise RunError(f"{run.path.name}: {', '.join(failed.values())} (see above)")
+        raise RunError(f"{run.path.name}: {', '.join(failed.values())} (see above).")
 
 
 def _works(
     run: RunFolder, configs: Sequence[EvalConfig], scorer: Scorer | None = None
 ) -> Iterator[tuple[int, Callable[[], Work]]]:
-    """Yield what to score: the number of a configuration, and a function that compares its request with the files.
+    """Yield pairs of a configuration's index and a function that finds out what is still to be scored for it.
 
-    The exported model comes first, then each snapshot. Each is loaded when the first function needs it.
+    The exported model comes first, then the snapshots. Each model is loaded by the first function that needs it.
     """
     with_snapshots = [number for number, config in enumerate(configs) if config.scoring.snapshots]
     for step in (None, *(run.snapshots if with_snapshots else ())):
@@ -133,7 +143,10 @@ def _work(run: RunFolder, config: EvalConfig, load: Callable[[], tuple[Scorer, d
 
 
 def _load(run: RunFolder, config: EvalConfig, step: int | None, scorer: Scorer | None) -> tuple[Scorer, dict[str, Any]]:
-    """Return the exported model of a run (`scorer`, if it is loaded) and {}, or a snapshot and its moment."""
+    """Return the scorer of a run's exported model and {}, or of a snapshot and the snapshot's information.
+
+    `scorer` is the exported model, if it is already loaded.
+    """
     from eval.scorers.base import Execution
     from eval.scorers.load import run_scorer, trained_scorer
     from train.loop.snapshots import load_snapshot
@@ -145,16 +158,16 @@ def _load(run: RunFolder, config: EvalConfig, step: int | None, scorer: Scorer |
     return trained_scorer(loaded, f"{run.path.name} after {loaded.info['words_seen']:,} words", execution), loaded.info
 
 
-def _scored(run: RunFolder, config: EvalConfig, make: Callable[[], Work], began: bool) -> Work:
-    """Compute what is missing, and return the work; record in the manifest why it failed.
+def _score_missing(run: RunFolder, config: EvalConfig, make: Callable[[], Work], began: bool) -> Work:
+    """Compute the missing scores and return the work. If this fails, record the reason in the manifest.
 
-    Bad input that stops scoring before it begins, such as a missing benchmark, is recorded only if a sweep requested
-    these scores.
+    If bad input, such as a missing benchmark, stops scoring before it begins, the reason is recorded only if a sweep
+    requested these scores.
     """
     from train.loop.device import enough_memory, set_up_cpu
 
     try:
-        with enough_memory(f"give a smaller scoring.batch_tokens than {config.scoring.batch_tokens}"):
+        with enough_memory(f"set scoring.batch_tokens below {config.scoring.batch_tokens}"):
             work = make()
             began = True
             set_up_cpu(config.trainer, run.read_manifest().get("parameters"))
@@ -164,7 +177,7 @@ def _scored(run: RunFolder, config: EvalConfig, make: Callable[[], Work], began:
     except Exception as error:
         bad_input = isinstance(error, (ConfigError, InputError)) and not began
         if not bad_input or is_requested(run, config.benchmark.name):
-            with suppress(WriteError):  # a full disk cannot take the reason either; `error` is raised in any case
+            with suppress(WriteError):  # a full disk has no room for the reason; `error` is raised in any case
                 _record(run, config, error)
         raise
     _record(run, config)
@@ -172,10 +185,10 @@ def _scored(run: RunFolder, config: EvalConfig, make: Callable[[], Work], began:
 
 
 def _record(run: RunFolder, config: EvalConfig, error: Exception | None = None) -> None:
-    """Record in the manifest why scoring failed, until an attempt succeeds, and the command of the attempt.
+    """Record in the manifest which command was run, and why scoring failed until an attempt succeeds.
 
-    The command stays where no sweep requested these scores, for those who make the study again; a sweep has its own in
-    the grid.
+    The command is kept unless a sweep requested these scores (its grid has the command), so that anyone can reproduce
+    the study.
     """
     label = score_label(config.benchmark, config.policy)
     manifest = run.read_manifest()
@@ -191,7 +204,7 @@ def _record(run: RunFolder, config: EvalConfig, error: Exception | None = None) 
 
 
 def _print_tables(work: Work, verbose: bool) -> None:
-    """Print the tables of a run; of long ones only the headline, unless `verbose`."""
+    """Print the tables of a run. If they are long, print only the main result unless `verbose` is set."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     with console.capture() as printed:
         for part in work.tables(console.width):
@@ -201,7 +214,7 @@ def _print_tables(work: Work, verbose: bool) -> None:
                 print_text(console, str(part))
     lines = printed.get().splitlines()
     if len(lines) > MOST_LINES and not verbose:
-        _say(f"{lines[0].strip()}: {result_so_far().text()} ({len(lines)} lines of tables: verbose=true)")
+        _say(f"{lines[0].strip()}: {result_so_far().text()} (add verbose=true for {len(lines)} lines of tables)")
     else:
         print("\n".join(lines), flush=True)
 
@@ -211,9 +224,9 @@ def _say(text: str) -> None:
 
 
 def score_study(*configs: EvalConfig) -> None:
-    """Score every run of a study that is done on the benchmark of each configuration, in this process; list the others.
+    """Score the finished runs of a study, one after the other, on the benchmark of each configuration.
 
-    Raises RunError as `done_runs`, and at the end if some could not be scored.
+    Runs that aren't finished are listed. Raises RunError as `done_runs`, and at the end if runs could not be scored.
     """
     config = configs[0]
     done, damaged = done_runs(config, "scored")
@@ -221,7 +234,7 @@ def score_study(*configs: EvalConfig) -> None:
         check_benchmark(one)
     work = _say_plan if config.dry_run else score_run
     if config.dry_run or config.verbose or len(done) == 1 or not config.trainer.progress:
-        failures = [attempted(partial(work, run, configs)) for run in done]
+        failures = [score_or_report(partial(work, run, configs)) for run in done]
     else:
         failures = _score_each(done, configs)
     failed = damaged + len([failure for failure in failures if failure])
@@ -229,9 +242,10 @@ def score_study(*configs: EvalConfig) -> None:
 
 
 def done_runs(config: RootConfig, action: str, run: str | None = None) -> tuple[list[RunFolder], int]:
-    """Return the runs of a study that are done, or the one that `run` names, and how many are damaged.
+    """Return the finished runs of a study, or only the one named `run`, and the number of damaged runs.
 
-    Print which runs are not `action` ("scored"), and why. Raises RunError if no run is done, and as `study_runs`.
+    The other runs are listed as not `action` ("scored"), with the reason. Raises RunError if no run is finished, and
+    the errors of `study_runs`.
     """
     done, damaged = [], 0
     for folder in study_runs(config.paths.runs, config.study or "", run):
@@ -247,36 +261,39 @@ def done_runs(config: RootConfig, action: str, run: str | None = None) -> tuple[
             status = ": ".join(filter(None, [manifest.get("status", "not started"), manifest.get("reason")]))
             _say(f"not {action}: {folder.path.name}: {status}")
     if not done:
-        raise RunError(f"study={config.study}: none of its runs is done")
+        raise RunError(
+            f"study={config.study}: no run is finished, so none can be {action} (see above). Run the training command "
+            "again to continue."
+        )
     return done, damaged
 
 
 def check_failures(config: RootConfig, action: str, failed: int, total: int) -> None:
-    """Raise RunError if some runs of a study could not be `action`: they were printed one by one."""
+    """Raise RunError if some runs of a study could not be `action` ("scored"). Their errors have been printed."""
     if failed:
-        raise RunError(f"study={config.study}: {failed} of {total} runs could not be {action} (see above)")
+        raise RunError(f"study={config.study}: {failed} of {total} runs could not be {action} (see above).")
 
 
 def _score_each(done: Sequence[RunFolder], configs: Sequence[EvalConfig]) -> list[tuple[str, int] | None]:
-    """Score several runs, with a line for each and a table of all; return the errors."""
+    """Score several runs with one line per run and a summary table, and return the errors."""
     board, failures = Board([run.path.name for run in done]), []
     for number, run in enumerate(done):
         take_result()
         began = time.monotonic()
         with shown(f"{number + 1} of {len(done)}: {run.path.name}"):
-            error = attempted(partial(score_run, run, configs, tables=False))
+            error = score_or_report(partial(score_run, run, configs, tables=False))
         failures.append(error)
-        code = error[1] if error else 0  # the reason is printed
+        code = error[1] if error else 0  # the reason has been printed
         board.end(Ended(number, code, time.monotonic() - began, take_result()))
     board.print_table()
     return failures
 
 
-def attempted(work: Callable[[], object], name: str = "") -> tuple[str, int] | None:
-    """Do the work on one of several runs; print and return its error, as the others can be scored, None without."""
+def score_or_report(work: Callable[[], object], name: str = "") -> tuple[str, int] | None:
+    """Score one of several runs by calling `work`. If that fails, print the error and return it with its exit code."""
     try:
         work()
-    except _OF_ONE as error:
+    except _RUN_ERRORS as error:
         _say(f"not scored: {name}{error}")
         return str(error), error.exit_code
     return None
@@ -286,7 +303,7 @@ def _say_plan(run: RunFolder, configs: Sequence[EvalConfig]) -> None:
     plans: dict[str, list[str]] = {}
     for _, make in _works(run, configs):
         work = make()
-        plan = f"would score {work.contents}" if work.missing else "scored already"
+        plan = f"would score {work.contents}" if work.missing else "already scored"
         plans.setdefault(work.title, []).append(plan)
     for title, (exported, *snapshots) in plans.items():
         _say(f"{title}: {exported}")

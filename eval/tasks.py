@@ -1,7 +1,7 @@
-"""`python -m eval.tasks FILE`: record the grid of a file of tasks for slurm/run.sbatch with its study.
+"""Record in a study which runs belong to its sweep, from a task file that you wrote for slurm/run.sbatch yourself.
 
-FILE has a line for each run: its name, a tab, and the arguments of `python -m eval`. slurm/submit, which writes such
-files itself, records the grid when it submits.
+FILE has one line per run: its name, a tab, and the arguments of `python -m eval`. You don't need this command with
+slurm/submit, which writes the task file and records the sweep itself.
 
     printf 'a\tstudy=mine corpus=toy model=lstm_tiny sample.size=1M\n' > tasks.tsv
     python -m eval.tasks tasks.tsv
@@ -22,11 +22,13 @@ from train.sweeps import Point, record_points
 
 
 def record_tasks(file: Path) -> None:
-    """Record the grid of a file of tasks, without lines whose values are refused: their tasks report them."""
+    """Record the grid of a task file. Lines with invalid values are skipped, because their tasks report the error."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: cannot be read ({error}); must be a file of tasks") from None
+        raise InputError(
+            f"{file}: can't read this task file ({error}). It must have one line per run: NAME, a tab, and arguments."
+        ) from None
     points = []
     for line in lines:
         with suppress(PairscaleError):
@@ -39,7 +41,7 @@ if __name__ == "__main__":
     shape = argparse.RawDescriptionHelpFormatter
     program = as_typed("python -m eval.tasks")
     parser = argparse.ArgumentParser(prog=program, description=as_typed(__doc__ or ""), formatter_class=shape)
-    parser.add_argument("file", metavar="FILE", type=Path, help="tasks as slurm/run.sbatch takes them, one a line")
+    parser.add_argument("file", metavar="FILE", type=Path, help="the task file that slurm/run.sbatch reads")
     with one_line_errors("pairscale tasks"):
         parser.add_argument("--version", action="version", version=version_text())
         record_tasks(parser.parse_args().file)

@@ -1,11 +1,12 @@
-"""Tracking of a run's scores: summary values and tables.
+"""Send a run's scores to its tracker as summary values and tables.
 
-    of pairs         accuracy/<label>/<method>/<phenomenon>    table accuracies/<label>/<method>
-    of diagnostics   <measure>/<label>/<condition>             table measures/<label>
-    of suites        overall|circuit|suite/<label>/<name>      table measures/<label>
-    of ratings       Pearson|AUC|.../<label>/<score>           table measures/<label>
+    scores of        summary values                            tables
+    pairs            accuracy/<label>/<method>/<phenomenon>    accuracies/<label>/<method>
+    diagnostics      <measure>/<label>/<condition>             measures/<label>
+    suites           overall|circuit|suite/<label>/<name>      measures/<label>
+    ratings          Pearson|AUC|.../<label>/<score>           measures/<label>
 
-Measures are those of eval/diagnostics/measures.py (accuracy@5, sensitivity ...), eval/syntaxgym/measures.py and
+The measures are defined in eval/diagnostics/measures.py (accuracy@5, sensitivity ...), eval/syntaxgym/measures.py and
 eval/ratings/measures.py.
 """
 
@@ -22,23 +23,23 @@ from train.runs.folder import RunFolder
 from train.runs.provenance import job_of
 from train.trackers.tracker import takes_results, tracked
 
-_IN_TABLES_ALONE = ["paradigm", PREDICTION, COMPARISON]  # levels with too many rows for summary values
+_TABLE_LEVELS = ["paradigm", PREDICTION, COMPARISON]  # too many rows for summary values, so these are in tables only
 
 
 def track_scores(run: RunFolder, config: EvalConfig) -> None:
-    """Track all scores of `run`, of pairs and of items, if the tracker has a place for them.
+    """Send all scores of `run` to the tracker, if it can show results.
 
-    They replace those of earlier scoring, so that nothing is there twice. Raises the errors of `tracked` and of the
+    They replace the scores that were sent before, so nothing appears twice. Raises the errors of `tracked` and of the
     readers of scores.
     """
     if not takes_results(config.logger.name):
         return
     manifest = run.read_manifest()
-    words = manifest.get("sample_words") or manifest.get("tokens")  # tokens: of a model that came trained
+    words = manifest.get("sample_words") or manifest.get("tokens")  # tokens: for a pretrained model
     values = {"sample_words": words} if words else {}
     for kind, label, table in _tables(run, config.ties):
         values[f"{kind}/{label}"] = table
-        rows = table[~table["level"].isin(_IN_TABLES_ALONE)]
+        rows = table[~table["level"].isin(_TABLE_LEVELS)]
         levels = "accuracy" if kind == "accuracies" else rows["level"]
         values |= dict(zip(levels + f"/{label}/" + rows["name"], rows["accuracy"], strict=True))
     with tracked(config.logger, job_of("eval", run, run.read_config(), config.study)) as tracker:
@@ -46,7 +47,7 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
 
 
 def _tables(run: RunFolder, ties: str) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Yield kind, label, and level, name and accuracy of each method of pairs, and of each benchmark of items."""
+    """Yield kind, label and table (level, name, accuracy) per method for pairs, and per benchmark for items."""
     for folder in sorted(run.scores("").glob("*")):
         for method, scores in pair_scores(folder):
             yield "accuracies", f"{folder.name}/{method}", accuracies(scores, ties)

@@ -1,1 +1,1 @@
-"""Exports: runs as models of the transformers library, with their tokenizers and model cards, and their upload."""
+"""Export runs as models of the transformers library, with tokenizers and model cards, and upload them."""

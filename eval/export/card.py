@@ -1,4 +1,4 @@
-"""Model cards (README.md) and CITATION.cff of exported models: what was trained on what, and how well it does."""
+"""Write README.md (the model card) and CITATION.cff of an exported model: how it was trained, and its accuracy."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ model = {auto}.from_pretrained("{name}"{option}).eval()
 
 {results}
 
-## Made again by
+## Reproduce
 
 ```
 {commands}
@@ -53,18 +53,22 @@ tokens = tokenizer("<a sentence>", return_tensors="pt")["input_ids"]  # begins w
 with torch.no_grad():
     logprobs = model(tokens).logits.log_softmax(-1)[0, :-1].gather(-1, tokens[0, 1:, None])
 """
-_SHIFTED = "It predicts a hidden token at the position before it (masked next-token prediction)."
+_SHIFTED = "The model predicts a hidden token at the position before it (masked next-token prediction)."
 _HYBRID = (
-    "A share of its training blocks was causal (the hybrid objective of GPT-BERT): under a causal attention mask it "
-    "predicts the next token."
+    "Some of its training blocks were causal (the hybrid objective of GPT-BERT): with a causal attention mask, the "
+    "model predicts the next token."
 )
 
 
 def card(run: RunFolder, loaded: LoadedModel, name: str, step: int | None, licence: str | None, ties: str) -> str:
-    """Return README.md, with its YAML front matter. Raises RunError for damaged files of the run.
+    """Return the text of README.md, with its YAML front matter. Raises RunError if files of the run are damaged.
 
-    name: of the model on the hub. step: of a snapshot; None for the run's own model. licence: as the hub names
-    licences, None: not stated.
+    Args:
+        run: The run.
+        loaded: The run's exported model (then `step` is None), or the snapshot after `step`.
+        name: Name of the model on the hub.
+        licence: Licence by its name on the hub; None: not stated.
+        ties: How a tie counts: wrong | half | right.
     """
     config, manifest, study = run.read_config(), run.read_manifest(), run.path.parent
     recipe, words_seen = config.get("recipe") or {}, manifest.get("words_seen")
@@ -96,7 +100,9 @@ def card(run: RunFolder, loaded: LoadedModel, name: str, step: int | None, licen
     }
     requested = requested_runs(study.parent, study.name).get(run.path.name)
     commands = commands_of([requested] if requested else [])
-    commands.append(f"# this model: {requested.point}" if requested else f"# {run.path.name} is of no recorded sweep")
+    commands.append(
+        f"# this model: {requested.point}" if requested else f"# {run.path.name} isn't part of a recorded sweep"
+    )
     needs_code = not isinstance(loaded.model, HuggingFaceModel) or not is_serialisable(loaded.tokenizer)
     return _CARD.format(
         front=yaml.safe_dump(front, sort_keys=False),
@@ -113,7 +119,7 @@ def card(run: RunFolder, loaded: LoadedModel, name: str, step: int | None, licen
 
 
 def citation(run: RunFolder, name: str, licence: str | None) -> str:
-    """Return CITATION.cff."""
+    """Return the text of CITATION.cff."""
     study = run.path.parent.name
     citation = {
         "cff-version": "1.2.0",
@@ -131,7 +137,7 @@ def citation(run: RunFolder, name: str, licence: str | None) -> str:
 def _notes(loaded: LoadedModel, needs_code: bool) -> Iterator[str]:
     packages = "torch and transformers" if is_serialisable(loaded.tokenizer) else "torch, transformers and rjieba"
     if needs_code:
-        yield f"`trust_remote_code=True` runs the code that comes with the model, which needs {packages} alone."
+        yield f"`trust_remote_code=True` runs the code that comes with the model. It only needs {packages}."
     yield "Batches are padded on the right."
     objective = getattr(loaded.config, "objective", None)
     if objective in ("mntp", "hybrid"):
@@ -141,12 +147,12 @@ def _notes(loaded: LoadedModel, needs_code: bool) -> Iterator[str]:
 
 
 def _results(run: RunFolder, export: str, step: int | None, ties: str) -> Iterator[str]:
-    """Yield the perplexities of a run's own model, and the accuracy of each score file of a model."""
+    """Yield paragraphs with the perplexities of a run's exported model, and the accuracies in its score files."""
     if step is None and run.metrics.exists():
         measured = exported_validation(run.metrics, export)
         if (perplexity := measured.get("valid_ppl")) is not None:
             rate = measured.get("valid_oov_rate")
-            unknown = "" if rate is None else f" (words that are `<unk>`: {rate:.1%})"
+            unknown = "" if rate is None else f" ({rate:.1%} of the words are `<unk>`)"
             yield f"Perplexity per word on the validation split: {perplexity:,.2f}{unknown}."
         if (perplexity := measured.get("valid_pseudo_ppl")) is not None:
             yield f"Pseudo-perplexity per word on a part of the validation split: {perplexity:,.2f}."
@@ -158,4 +164,7 @@ def _results(run: RunFolder, export: str, step: int | None, ties: str) -> Iterat
             rows.append(" | ".join([*cells, f"{row['low']:.3f} to {row['high']:.3f}"]))
     if rows:
         yield "\n".join(["benchmark | method | pairs | accuracy | 95% interval", " | ".join(["---"] * 5), *rows])
-        yield "Accuracy is the mean over paradigms; the interval is for this model and new pairs of these paradigms."
+        yield (
+            "Accuracy is the mean over paradigms. The confidence interval is for this model on new pairs of the same "
+            "paradigms."
+        )

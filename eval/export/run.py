@@ -1,4 +1,4 @@
-"""`export`: copies of the models of a study with model cards, its snapshots as such folders, and on request the hub."""
+"""Copy the models and snapshots of a study to folders with model cards, and upload them to the hub on request."""
 
 import shutil
 from collections.abc import Mapping
@@ -18,24 +18,31 @@ from train.runs.folder import ModelFolder, RunFolder
 from train.runs.model_folder import NGRAM, load_model, read_description, save_weights
 
 FORMAT = "huggingface"
-SNAPSHOT = "chck_"  # begins the name of a snapshot's folder and branch, as in the BabyLM challenge
+SNAPSHOT = "chck_"  # prefix of a snapshot's folder and branch, as in the BabyLM challenge
 
 
 def export(config: ExportConfig) -> list[Path]:
-    """Write each finished run of `config.study`, with its snapshots, and return the folders.
+    """Export each finished run of `config.study` with its snapshots.
 
-    They lie in `config.output`, by default reports/STUDY/huggingface: RUN/, and RUN/chck_1M/ of a snapshot after a
-    million words seen. Raises ConfigError without a study, RunError if there is no such run, or none can be exported,
-    InputError if the hub refuses.
+    Returns:
+        The folders of the runs, which are in `config.output`, by default reports/STUDY/huggingface. A snapshot after a
+        million words seen is in the subfolder chck_1M.
+
+    Raises:
+        ConfigError: If no study is given.
+        RunError: If there is no such run, or if none can be exported.
+        InputError: If uploading to the hub fails.
     """
     if config.study is None:
-        raise ConfigError("study=null: name a study")
+        raise ConfigError("Which study should be exported? Add study=NAME.")
     done, damaged = done_runs(config, "exported", config.run)
     runs = [run for run in done if _is_exportable(run)]
     if not runs:
-        raise RunError(f"study={config.study}: no run in {Path(config.paths.runs) / config.study} can be exported")
+        raise RunError(
+            f"study={config.study}: no run in {Path(config.paths.runs) / config.study} can be exported (see above)."
+        )
     output = Path(config.output or Path(config.paths.reports) / config.study / FORMAT)
-    # A repository holds one model: those of several runs have the run's name behind the one that was given.
+    # A repository contains one model. With several runs, the run's name is added to the name of the repository.
     names = [config.push and config.push + (f"-{run.path.name}" if len(runs) > 1 else "") for run in runs]
     folders = [_export_run(run, output / run.path.name, name, config) for run, name in zip(runs, names, strict=True)]
     check_failures(config, "exported", damaged, len(done) + damaged)
@@ -43,12 +50,12 @@ def export(config: ExportConfig) -> list[Path]:
 
 
 def _is_exportable(run: RunFolder) -> bool:
-    """Return True for a model that was trained here; say why of another."""
+    """Return True if a run's model can be exported; otherwise print the reason."""
     reason = ""
     if not run.model.description.exists():
-        reason = "comes trained; its own files are on the hub or where it was read from"
+        reason = "it is a pretrained model, so use its own files on the hub or in model.path"
     elif read_description(run.model, (*architectures(), NGRAM))["kind"] == NGRAM:
-        reason = "an n-gram model"
+        reason = "n-gram models can't be converted to transformers"
     if reason:
         say(f"{run.path.name}: {reason}", "not exported", "yellow")
     return not reason
@@ -77,7 +84,7 @@ def _export_run(run: RunFolder, folder: Path, repository: str | None, config: Ex
 
 
 def snapshot_name(words: int) -> str:
-    """Return the name of a snapshot by words seen, to three digits, as the BabyLM challenge writes it: chck_1M."""
+    """Return a snapshot's name as in the BabyLM challenge: chck_1M after a million words, to three digits."""
     for unit, letter in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if words >= unit * 0.9995:
             return f"{SNAPSHOT}{words / unit:.3g}{letter}"
@@ -85,10 +92,16 @@ def snapshot_name(words: int) -> str:
 
 
 def upload(folder: Path, snapshots: Mapping[str, Path], repository: str, api: Any = None) -> str:
-    """Upload a model to the main branch of a repository, each snapshot to a branch of its name; return the address.
+    """Upload a model to a repository on the hub, and return the address of the repository.
 
-    `api`: a huggingface_hub.HfApi; without it one with the machine's own token. Raises InputError where the hub
-    refuses or cannot be reached.
+    Args:
+        folder: The exported model, for the main branch.
+        snapshots: Folders of snapshots, each for a branch with its name.
+        repository: OWNER/NAME.
+        api: A huggingface_hub.HfApi, by default one with this machine's token.
+
+    Raises:
+        InputError: If the hub rejects the upload or can't be reached.
     """
     import huggingface_hub
 

@@ -1,5 +1,5 @@
-"""Judgement methods: how a model's answers about a good and a bad sentence become a judgement.
+"""Judgement methods: how to decide from a model's scores which sentence of a pair it prefers.
 
-A method is one file in builtin/, registered in method.py with its parameters. judging.py runs all methods in one pass
-over the model: on sentences (sides.py), on texts with a sentence in them (templates.py) and on prompts.
+The methods are in builtin/, and method.py registers them with their parameters. judging.py runs all methods in one pass
+over the model: on sentences (sides.py), on templates with a sentence filled in (templates.py), and on prompts.
 """

@@ -1,4 +1,4 @@
-"""Judgements of a model by methods: the passes that they share, and the rows of their score files."""
+"""Judge pairs with several methods: run the passes that they share, and make the rows of their score files."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from pairscale.files import sha256_json
 
 @dataclass(frozen=True)
 class MethodUse:
-    """A method with one model."""
+    """A method as used with one model."""
 
     method: str
-    config: Any  # its parameters
+    config: Any  # the method's parameters
     templates: Templates = ALONE
-    chat_template: ChatTemplate | None = None  # of prompts
+    chat_template: ChatTemplate | None = None  # for prompts
 
     @classmethod
     def of(cls, method: str, config: Any, scorer: Scorer, language: str | None) -> MethodUse:
-        """Raises ConfigError where method, model and parameters do not fit, and what `chosen_templates` raises."""
+        """Prepare a method for a model. Raises ConfigError if they don't fit, and the errors of `chosen_templates`."""
         fitting({method: config}, scorer.masked)
         asks = methods()[method].reads in PROMPTS
         chat_template = chat_template_of(method, scorer, config.chat) if asks else None
@@ -47,7 +47,7 @@ class MethodUse:
         return methods()[self.method].reads
 
     def metadata(self) -> dict[str, Any]:
-        """Return the method's parameters, and its templates by digest and in full, for its score file."""
+        """Return the metadata for the score file: the method's parameters, and its templates as digest and in full."""
         values = dataclasses.asdict(self.config)
         parameters = {key: value for key, value in values.items() if value is not None and key != "templates"}
         metadata: dict[str, Any] = {"method": self.method, "parameters": parameters}
@@ -59,16 +59,16 @@ class MethodUse:
         return metadata
 
     def settings(self) -> dict[str, Any]:
-        """Return the method's own addition to the scorer's settings: the chat template of its prompts."""
+        """Return what the method adds to the scorer's settings: the chat template for its prompts."""
         return {} if self.chat_template is None else {"chat_template": self.chat_template.digest}
 
     @property
     def voters(self) -> dict[str, int]:
-        """Methods and how many of their predictions vote; {} for a method that is no vote."""
+        """The methods that vote and how many predictions of each; {} if the method isn't a vote."""
         return getattr(self.config, "voters", {})
 
     def vote(self, scores: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, list[dict[str, list[str]]]]:
-        """Return the rows of a vote and its draws, from the rows of its voters (eval/methods/builtin/votes.py)."""
+        """Count the votes in the rows of the voters; return the rows and draws (eval/methods/builtin/votes.py)."""
         rows, drawn = methods()[self.method].score(scores, self.config)
         return rows, drawn
 
@@ -77,16 +77,16 @@ class MethodUse:
 class Judged:
     """Judgements of P pairs by methods."""
 
-    rows: dict[str, pd.DataFrame]  # columns of eval.scores.schemas.SCORES but counts of words, by pair
-    prompts: dict[str, dict[str, Any]]  # of each method that asks: a prompt and the answers, for metadata
-    good: Side  # the sentences alone
+    rows: dict[str, pd.DataFrame]  # by method: columns of eval.scores.schemas.SCORES except the word counts
+    prompts: dict[str, dict[str, Any]]  # by method with prompts: an example and the answers, for metadata
+    good: Side  # the sentences alone, without templates
     bad: Side
 
 
 def chosen_templates(method: str, config: Any, language: str | None) -> Templates:
-    """Return the templates of a method, ALONE for one without.
+    """Return the templates of a method, or ALONE if it has none.
 
-    Raises ConfigError for voters without templates, and what `templates_of` raises.
+    Raises ConfigError if voters have no templates, and the errors of `templates_of`.
     """
     with_templates = [name for name, other in methods().items() if other.reads in PLACEHOLDERS]
     for voter in getattr(config, "voters", {}):
@@ -97,7 +97,7 @@ def chosen_templates(method: str, config: Any, language: str | None) -> Template
 
 
 def check_templates(config: EvalConfig) -> None:
-    """Raise the errors of `chosen_templates` for each method, before any model is loaded."""
+    """Check the templates of each method before any model is loaded. Raises the errors of `chosen_templates`."""
     for name, parameters in config.method.items():
         chosen_templates(name, parameters, config.benchmark.language)
 
@@ -109,17 +109,25 @@ def judge_pairs(
     policy: PolicyConfig,
     unigrams: Unigrams | None = None,
 ) -> Judged:
-    """Judge all pairs (columns of eval.scores.schemas.ITEMS, index 0..P-1) by methods other than votes.
+    """Judge P pairs by methods other than votes.
 
-    The sentences are scored once for all methods, and so is each filled template. Templates come one after the other:
-    texts of two have little in common, and all of a large benchmark's are too many to hold. `unigrams`: for methods
-    that read them; raises ConfigError for such a method without.
+    The sentences and the filled templates are scored once for all methods. Templates are scored one after the other,
+    because texts of different templates have little in common, and all of them may not fit into memory.
+
+    `pairs` has the columns of eval.scores.schemas.ITEMS and the index 0 to P - 1. `unigrams` are token counts, for
+    methods that need them.
+
+    Raises:
+        ConfigError: If a method needs unigrams but there are none.
+        RunError: If a score is NaN.
+        InputError: If a text is too long, or if the model knows no token of any text.
     """
     if unigrams is None and any(use.reads == UNIGRAMS for use in uses):
         raise ConfigError(
-            "methods slor and morcela: need counts of tokens, which python -m eval takes from a run's sample"
+            "The methods slor and morcela need counts of tokens in the training text, which only python -m eval has. "
+            "Leave them out of methods."
         )
-    columns: dict[tuple[str, Template], dict[str, Any]] = {}  # of each method and template, (P,) each
+    columns: dict[tuple[str, Template], dict[str, Any]] = {}  # by method and template, each (P,)
     prompts: dict[str, dict[str, Any]] = {}
     alone: tuple[Side, Side] | None = None
     reading = [use for use in uses if use.reads not in PROMPTS]
@@ -150,9 +158,9 @@ def judge_pairs(
 
 
 def summed(method: str, config: Any, good: Side, bad: Side) -> dict[str, Any]:
-    """Return the columns (P,) of a method that makes its scores of log-probabilities of tokens.
+    """Return the columns (P,) of a method that computes its scores from log-probabilities of tokens.
 
-    A text of which unk=skip leaves nothing has no score (NaN): its log-probability would be higher than any other.
+    If unk=skip leaves no token of a text, its score is NaN. Otherwise it would be higher than any other.
     """
     columns: dict[str, Any] = {}
     for side, other in ((good, bad), (bad, good)):
@@ -163,7 +171,7 @@ def summed(method: str, config: Any, good: Side, bad: Side) -> dict[str, Any]:
 
 
 def _filled(template: Template, pairs: pd.DataFrame) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return a template's 2P texts, of the good sentences and the bad ones, and the place of the sentence in each."""
+    """Fill a template with all sentences. Return the 2P texts, first the good ones, and where each sentence is."""
     good, bad = list(pairs["good"]), list(pairs["bad"])
     sentences = [good + bad, bad + good][: len(PLACEHOLDERS[template.kind])]
     texts, spans = zip(*map(template.fill, *sentences), strict=True)
@@ -171,14 +179,18 @@ def _filled(template: Template, pairs: pd.DataFrame) -> tuple[list[str], list[tu
 
 
 def _scored(scorer: Scorer, texts: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
-    """Return scores of texts. Raises RunError for NaN, InputError where the model knows no token of any text."""
+    """Score texts. Raises RunError if a score is NaN, and InputError if the model knows no token of any text."""
     scores = scorer.score(texts, policy)
     for text, score in zip(texts, scores, strict=True):
         if np.isnan(score.logprobs).any():
-            raise RunError(f"{scorer.name}: its score of {shown(text)} is NaN")
+            raise RunError(
+                f"{scorer.name}: the score of {shown(text)} is NaN. Try model.dtype=fp32 if the model uses another "
+                "format; otherwise it may be damaged."
+            )
     if not any(map(any_known, scores)):
         raise InputError(
-            f"{scorer.name}: knows no token of any of {len(texts):,} texts, such as {shown(texts[0])}: all would tie"
+            f"{scorer.name}: none of the {len(texts):,} texts, such as {shown(texts[0])}, contains a token that the "
+            "model knows, so all pairs would tie. Is the benchmark in the model's language?"
         )
     return scores
 
@@ -186,18 +198,19 @@ def _scored(scorer: Scorer, texts: Sequence[str], policy: PolicyConfig) -> list[
 def template_reading(
     configs: Mapping[str, Any], language: str | None, words: Mapping[str, int], reference: str, distinct: float = 1.0
 ) -> float:
-    """Estimate how many words the templates of the methods add to the sentences alone. Raises as templates_of.
+    """Estimate how many words the templates of the methods add to the sentences alone.
 
-    `words`: of each different sentence of the benchmark; `distinct`: the share of them that is read. What texts begin
-    with in common is read once: of a template, all up to the end of its first sentence.
+    A beginning that texts share is read once: in a template, everything up to the end of its first sentence. `words`
+    has the number of words of each distinct sentence of the benchmark. `distinct` is the share of these words that a
+    model reads, because sentences share beginnings. Raises the errors of `templates_of`.
     """
     chosen = {one for name, config in configs.items() for one in chosen_templates(name, config, language).templates}
     total, read = sum(words.values()), 0.0
     for template in chosen.difference(ALONE.templates):
         others = len(PLACEHOLDERS[template.kind]) - 1
-        # One word in the place of the first sentence shows where that ends; ab has two sentences at once.
+        # A word in place of the first sentence shows where that sentence ends. ab has both sentences in one text.
         text, (_, end) = template.fill("x", *[""] * others)
         head, tail = count_words(text[:end], reference) - 1, count_words(text[end:], reference)
-        # The last term: the begin symbol, or the answer.
+        # The last term is for the begin symbol or the answer.
         read += head + distinct * total + tail * len(words) + others * total + len(words)
     return read

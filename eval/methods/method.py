@@ -1,14 +1,14 @@
-"""The registry of judgement methods: each gives a good and a bad sentence a score, of which the higher wins.
+"""The registry of judgement methods. A method scores both sentences of a pair, and the higher score wins.
 
     @dataclass
     class Squared:
-        least: int = 1  # tokens that a sentence counts as
+        least: int = 1  # minimum number of tokens
 
     @method("squared", Squared())
     def squared(side: Side, other: Side, parameters: Squared) -> FloatArray: ...
 
-`method=[squared]` chooses the method, `method.squared.least=2` sets its parameter. Imports no torch, since every
-command reads it.
+On the command line, `method=[squared]` chooses this method and `method.squared.least=2` sets its parameter. This module
+must not import torch, because every command imports it.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,18 +25,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass
 class NoParameters:
-    """The parameters of a method without any."""
+    """The parameters of a method that has none."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method by what it reads.
+    """A registered method.
 
-    score: from the side to score, the other side and parameters to the scores (P,) of the first. Of prompts: from a
-    template, pairs and parameters to Questions (builtin/prompts.py). Of votes: builtin/votes.py.
-    parameters: a dataclass with the default values.
-    reads: SENTENCES; UNIGRAMS: sentences, and how often their tokens occur in training; MASKED: their tokens, each
-    hidden; VOTES: the scores of other methods; or a kind of template (eval.methods.templates.PLACEHOLDERS), filled.
+    Args:
+        score: A function that takes the side to score, the other side and the parameters, and returns scores (P,) of
+            the first side. For prompts, it takes a template, pairs and parameters, and returns Questions
+            (builtin/prompts.py). For votes, see builtin/votes.py.
+        parameters: A dataclass with the default values.
+        reads: What the method needs. SENTENCES, UNIGRAMS (sentences and the counts of their tokens in training),
+            MASKED (sentences with each token hidden), VOTES (the scores of other methods), or a kind of template
+            (eval.methods.templates.PLACEHOLDERS).
     """
 
     score: Callable[..., Any]
@@ -48,14 +51,14 @@ _METHODS: dict[str, Method] = {}
 
 
 def method(name: str, parameters: Any = None, reads: str = SENTENCES) -> Callable[[F], F]:
-    """Register a function as the method `name`; `parameters`, `reads` and its signature as in Method.
+    """Register the decorated function as the method `name`. See Method for its signature and the arguments.
 
-    Raises ValueError for a name in use.
+    Raises ValueError if the name is in use.
     """
 
     def register(score: F) -> F:
         if name in _METHODS:
-            raise ValueError(f"method {name}: registered by {_METHODS[name].score.__module__} already")
+            raise ValueError(f"method {name} is already registered by {_METHODS[name].score.__module__}.")
         _METHODS[name] = Method(score, parameters or NoParameters(), reads)
         return score
 
@@ -63,31 +66,39 @@ def method(name: str, parameters: Any = None, reads: str = SENTENCES) -> Callabl
 
 
 def methods() -> Mapping[str, Method]:
-    """Return all methods by name: those of eval/methods/builtin, and those that plug-ins registered."""
+    """Return all methods by name: those in eval/methods/builtin, and those of plug-ins."""
     load_members(f"{__package__}.builtin")
     return _METHODS
 
 
 def typed(name: str, parameters: Any) -> Any:
-    """Return the parameters of a method, from plain values of some of them. Raises ConfigError, as `build` does."""
+    """Return a method's parameters as its dataclass. `parameters` may be a mapping of only some of them.
+
+    Raises ConfigError if there is no such method, and as `build`.
+    """
     if name not in methods():
         raise ConfigError(f"No method called '{name}'. {nearest(name, methods())}")
     default = methods()[name].parameters
     if isinstance(parameters, type(default)):
         return parameters
     if not isinstance(parameters, Mapping):
-        raise ConfigError(f"method.{name}={shown(parameters)}: must be keys with values")
+        raise ConfigError(
+            f"method.{name}={shown(parameters)}: must be parameters with values, as in method.{name}.KEY=VALUE."
+        )
     return build(type(default), asdict(default) | dict(parameters), f"method.{name}.")
 
 
 def fitting(configs: Mapping[str, Any], masked: bool) -> dict[str, Any]:
-    """Return the methods that fit the kind of model, so that one list serves a study of causal and masked models.
+    """Return the methods that fit a masked or causal model, so that one list works for a study with both.
 
-    Raises ConfigError if none fits.
+    Raises ConfigError if no method fits.
     """
     known = sorted(name for name, of in methods().items() if (of.reads == MASKED) == masked)
     chosen = {name: parameters for name, parameters in configs.items() if name in known}
     if configs and not chosen:
-        kind = "a masked model has no probability of a token after those before it" if masked else "not a masked model"
-        raise ConfigError(f"method={next(iter(configs))}: {kind}; methods for it: {', '.join(known)}")
+        kind = "masked" if masked else "causal"
+        raise ConfigError(
+            f"method={next(iter(configs))} doesn't work with this model, which is {kind}. Methods for {kind} models: "
+            f"{', '.join(known)}."
+        )
     return chosen

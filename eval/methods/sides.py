@@ -1,4 +1,4 @@
-"""The two sides of minimal pairs, good and bad, with the scores that a model gives their tokens."""
+"""The good and bad sides of minimal pairs, with the scores of their tokens."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from pairscale.errors import InputError
 
 @dataclass(frozen=True)
 class Side:
-    """The good or the bad sentences of all P pairs, or texts with these sentences in them, and a model's scores."""
+    """The good or the bad sentences of P pairs, or templates filled with them, and a model's scores."""
 
     name: str  # good | bad
     pairs: pd.DataFrame  # (P rows) columns of eval.scores.schemas.ITEMS; the texts are in the column `name`
     scores: Sequence[TokenScores]
-    skip_unk: bool = False  # leave tokens that are <unk> out of lp and tokens
+    skip_unk: bool = False  # whether to leave <unk> tokens out of lp and tokens
     unigrams: Unigrams | None = None
 
     @cached_property
     def lp(self) -> FloatArray:
-        """The sum (P,) of the log-probabilities of tokens that count, nats."""
+        """The sum (P,) of the log-probabilities of the tokens that count, in nats."""
         pair, counted = self._tokens
         logprobs = np.concatenate([np.empty(0), *(score.logprobs for score in self.scores)])
         return np.bincount(pair[counted], logprobs[counted], minlength=len(self.scores)).astype(np.float64)
 
     @cached_property
     def tokens(self) -> Counts:
-        """The number (P,) of tokens that count: <eos> included where it is scored, <unk> not where skipped."""
+        """The number (P,) of tokens that count, including <eos> if it is scored, without <unk> if it is skipped."""
         pair, counted = self._tokens
         return np.bincount(pair[counted], minlength=len(self.scores))
 
@@ -47,24 +47,24 @@ class Side:
 
     @cached_property
     def unigram_lp(self) -> FloatArray:
-        """The unigram log-probability (P,) of the tokens that count, nats, of methods that read UNIGRAMS."""
+        """The unigram log-probability (P,) of the tokens that count, in nats. Only methods with UNIGRAMS have it."""
         assert self.unigrams is not None
         return self.unigrams.sums(self.scores, self.skip_unk)[0]
 
     @property
     def judged(self) -> npt.NDArray[np.bool_]:
-        """False (P,) where skipping <unk> leaves no token of the text itself."""
+        """Whether each text (P,) can be judged: False if skipping <unk> leaves no token of the text itself."""
         return np.asarray([not self.skip_unk or any_known(score) for score in self.scores], dtype=np.bool_)
 
     @cached_property
     def _tokens(self) -> tuple[Counts, npt.NDArray[np.bool_]]:
-        """The pair of each token, and whether it counts."""
+        """The index of the pair of each token, and whether the token counts."""
         unk = np.concatenate([np.empty(0, np.bool_), *(score.unk for score in self.scores)])
         lengths = np.asarray([len(score.unk) for score in self.scores], dtype=np.int64)
         return np.repeat(np.arange(len(lengths)), lengths), ~unk if self.skip_unk else np.ones_like(unk)
 
     def surface(self, pair: int) -> list[str]:
-        """Return the tokens of one text as they stand in it."""
+        """Return the tokens of one text as they are written in it."""
         text = self._texts[pair]
         return [text[start:end] for start, end in self.scores[pair].spans.tolist()]
 
@@ -80,7 +80,7 @@ def both_sides(
     skip_unk: bool = False,
     unigrams: Unigrams | None = None,
 ) -> tuple[Side, Side]:
-    """Return both sides of 2P texts, of the good sentences and the bad ones."""
+    """Return both sides from 2P texts and their scores, first those of the good sentences, then the bad ones."""
     half = len(pairs)
     as_read = pairs.assign(good=texts[:half], bad=texts[half:])
     good, bad = (
@@ -90,22 +90,22 @@ def both_sides(
 
 
 def any_known(score: TokenScores) -> bool:
-    """Return True if a token with characters, as `<eos>` has none, is not `<unk>`."""
+    """Return True if some token of the text itself, not counting `<eos>`, is not `<unk>`."""
     return bool((~score.unk & (np.diff(score.spans.reshape(-1, 2))[:, 0] > 0)).any())
 
 
 @contextmanager
 def naming_the_pair(texts: Sequence[str], pairs: pd.DataFrame) -> Iterator[None]:
-    """Name the pair of a text that is too long. Texts go by pair within each side, template and order."""
+    """Add the name of the pair to the error for a text that is too long. Texts must be in the order of pairs."""
     try:
         yield
     except TextTooLong as error:
         pair = pairs.iloc[texts.index(error.text) % len(pairs)]
-        raise InputError(f"{error} (paradigm {pair['paradigm']}, pair {pair['pair_id']})") from None
+        raise InputError(f"{error} It is from pair {pair['pair_id']} of {pair['paradigm']}.") from None
 
 
 def about(good: Side, bad: Side) -> pd.DataFrame:
-    """Return the columns (P rows) that all methods share: names of pairs, characters and unknown words of sentences."""
+    """Return the columns (P rows) that all methods share: the pair, and its characters and unknown tokens."""
     return pd.DataFrame(
         {
             "pair_id": good.pairs["pair_id"],
@@ -120,7 +120,7 @@ def about(good: Side, bad: Side) -> pd.DataFrame:
 
 
 def critical_unk(good: Side, bad: Side) -> Counts:
-    """Return the number (P,) of `<unk>` tokens between what both sentences begin and end with, both sides together."""
+    """Return the number (P,) of `<unk>` tokens in the part in which two sentences differ, in both together."""
     counts = np.zeros(len(good.scores), dtype=np.int64)
     for pair in np.flatnonzero(good.unk + bad.unk).tolist():
         good_tokens, bad_tokens = good.surface(pair), bad.surface(pair)
@@ -133,6 +133,6 @@ def critical_unk(good: Side, bad: Side) -> Counts:
 
 
 def common_start(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the number of tokens that two sequences begin with in common."""
+    """Return the length of the common beginning of two sequences, in tokens."""
     both = enumerate(zip(one, other, strict=False))
     return next((position for position, (left, right) in both if left != right), min(len(one), len(other)))

@@ -1,11 +1,11 @@
-"""Templates: texts with places for the sentences of a pair, of ours (conf/template/) or the user's.
+"""Templates: texts with placeholders for the sentences of a pair, from conf/template/ or written by the user.
 
-A template of a kind has each placeholder of that kind once:
+A template must contain each placeholder of its kind once:
 
-    in_template   {sentence}           a text that says that what follows is good, and the sentence
-    comparative   {target}, {other}    the same, with the other sentence of the pair where a bad one belongs
+    in_template   {sentence}           says that the following sentence is good
+    comparative   {target}, {other}    says that one sentence is good and the other bad
     yes_no        {sentence}           a question about the sentence
-    ab            {a}, {b}             a question about both
+    ab            {a}, {b}             a question about both sentences
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ PLACEHOLDERS = {
     "yes_no": ("sentence",),
     "ab": ("a", "b"),
 }
-PROMPTS = ("yes_no", "ab")  # kinds with a system message and answers
+PROMPTS = ("yes_no", "ab")  # the kinds with a system message and answers
 FOLDER = ROOT / "conf" / "template"
-_KEYS = ("system", "answers", "cue", "space", "templates")  # of a file; those of prompts before the last
+_KEYS = ("system", "answers", "cue", "space", "templates")  # keys of a file; only prompts have the first four
 
 
 Templated = Annotated[str | list[str | dict[str, str]] | None, "texts"]  # a file, or a list of templates
@@ -42,24 +42,24 @@ Templated = Annotated[str | list[str | dict[str, str]] | None, "texts"]  # a fil
 class TemplateParameters:
     """Parameters of a method with templates."""
 
-    templates: Templated = None  # null: those of the benchmark's language; or a list of texts, or a YAML file with some
+    templates: Templated = None  # a list of texts or a YAML file; null: the templates for the benchmark's language
 
 
 @dataclass(frozen=True)
 class Template:
-    """One template of a kind."""
+    """One template."""
 
     name: str
-    text: str  # of a prompt: the user's message
+    text: str  # for prompts, the user's message
     kind: str
 
     def fill(self, *sentences: str) -> tuple[str, tuple[int, int]]:
-        """Return the text with sentences in the order of PLACEHOLDERS, and the place of the first of them in it.
+        """Fill in sentences, in the order of PLACEHOLDERS. Return the text, and begin and end of the first sentence.
 
-        Braces in a sentence are not read as a placeholder.
+        Braces in a sentence aren't taken for a placeholder.
         """
         places = PLACEHOLDERS[self.kind]
-        parts = re.split(rf"\{{({'|'.join(places)})\}}", self.text)  # by turns text and the name of a placeholder
+        parts = re.split(rf"\{{({'|'.join(places)})\}}", self.text)  # text and names of placeholders alternate
         first = 1 + 2 * parts[1::2].index(places[0])
         parts[1::2] = [sentences[places.index(place)] for place in parts[1::2]]
         start = sum(map(len, parts[:first]))
@@ -68,31 +68,38 @@ class Template:
 
 @dataclass(frozen=True)
 class Templates:
-    """The templates that a method uses; what only prompts have is None elsewhere."""
+    """The templates that a method uses. The attributes for prompts are None for other kinds."""
 
     kind: str
     templates: tuple[Template, ...]
-    system: str | None = None  # message that describes the task
-    answers: tuple[str, str] | None = None  # yes_no: for and against; ab_prompt: the first and the second sentence
-    cue: str | None = None  # what a base model's prompt ends with
-    space: str | None = None  # between the cue and an answer
+    system: str | None = None  # a message that describes the task
+    answers: tuple[str, str] | None = None  # yes_no: good and bad; ab_prompt: the first and the second sentence
+    cue: str | None = None  # the end of a prompt for a base model
+    space: str | None = None  # what separates the cue from an answer
 
     def described(self) -> dict[str, Any]:
-        """Return all of it as plain data, for metadata."""
+        """Return the templates as plain data for metadata."""
         texts = {"templates": [{"name": template.name, "text": template.text} for template in self.templates]}
         prompts = {"system": self.system, "answers": self.answers and [*self.answers]}
         return {**prompts, "cue": self.cue, "space": self.space, **texts} if self.kind in PROMPTS else texts
 
 
-ALONE = Templates("in_template", (Template("", "{sentence}", "in_template"),))  # of methods without templates
+ALONE = Templates("in_template", (Template("", "{sentence}", "in_template"),))  # for methods without templates
 
 
 def templates_of(method: str, kind: str, own: Any, language: str | None) -> Templates:
-    """Return the user's templates `own` (a list, or a file with a list or mapping), or if None those of the language.
+    """Return the user's templates, or ours for the language.
 
-    A user's prompts take what they leave out (system, answers, cue, space) from those of the language. Raises
-    InputError for a file that cannot be read as templates, ConfigError for a template without its placeholder and where
-    a language is needed and has none.
+    Args:
+        method: Name of the method, for messages.
+        kind: Kind of templates (PLACEHOLDERS).
+        own: The user's templates: a list, a mapping with _KEYS, or a YAML file with either; None: use ours. Keys that
+            are left out (system, answers, cue, space) are taken from ours.
+        language: Language of our templates.
+
+    Raises:
+        InputError: If a file can't be read as templates.
+        ConfigError: If a template lacks its placeholder, or if ours are needed but there are none for the language.
     """
     where = f"method.{method}.templates"
     ours = FOLDER / f"{kind}_{language}.yaml"
@@ -100,8 +107,9 @@ def templates_of(method: str, kind: str, own: Any, language: str | None) -> Temp
     if own is None and not values:
         known = ", ".join(sorted(path.stem.removeprefix(f"{kind}_") for path in FOLDER.glob(f"{kind}_*.yaml")))
         raise ConfigError(
-            f"method={method}: benchmark.language={'null' if language is None else language}, and there are "
-            f"templates of: {known}; give benchmark.language or {where}=FILE"
+            f"method={method}: there are no templates for benchmark.language="
+            f"{'null' if language is None else language}, only for {known}. Set benchmark.language, or give your own "
+            f"templates with {where}=FILE."
         )
     if isinstance(own, str):
         where = f"{where}={own}"
@@ -109,33 +117,37 @@ def templates_of(method: str, kind: str, own: Any, language: str | None) -> Temp
     if own is not None:
         values = {**values, **(own if isinstance(own, Mapping) else {"templates": own})}
     if not set(values) <= set(_KEYS) or not isinstance(values.get("templates"), list):
-        raise InputError(f"{where}: must be a list of templates, or have one and perhaps {', '.join(_KEYS[:-1])}")
+        raise InputError(
+            f"{where}: must be a list of templates, or have the key templates with such a list. The only other keys "
+            f"are {', '.join(_KEYS[:-1])}."
+        )
     items = []
     for number, item in enumerate(values["templates"], start=1):
         named = {"text": item} if isinstance(item, str) else item
         items.append({"name": str(number), **named, "kind": kind} if isinstance(named, Mapping) else item)
     texts = {**values, "kind": kind, "templates": items}
-    templates = checked(texts, Templates, where, InputError, "put in quotes what YAML reads as no text")
+    templates = checked(texts, Templates, where, InputError, "put texts in quotes that YAML takes for something else")
     _check(where, templates)
     return templates
 
 
 def _check(where: str, templates: Templates) -> None:
-    """Raise ConfigError for missing or wrong texts, InputError for text with NUL or half a surrogate pair in it."""
+    """Raise ConfigError if texts are missing or wrong, and InputError if a text has NUL or half a surrogate pair."""
     names = [template.name for template in templates.templates]
     if not names or len(set(names)) < len(names):
-        raise ConfigError(f"{where}: must be at least one template, each with another name; has {', '.join(names)}")
+        given = f"the names are {', '.join(names)}" if names else "there is none"
+        raise ConfigError(f"{where}: give at least one template, each with a different name ({given}).")
     for template in templates.templates:
         for placeholder in PLACEHOLDERS[templates.kind]:
             if (times := template.text.count(f"{{{placeholder}}}")) != 1:
                 raise ConfigError(
-                    f"{where}: template {template.name}: must have {{{placeholder}}} once, has it {times} times: "
+                    f"{where}: template {template.name} must contain {{{placeholder}}} once, but has it {times} times: "
                     f"{template.text!r}"
                 )
     if templates.kind in PROMPTS and None in (templates.answers, templates.cue, templates.space):
         raise ConfigError(
-            f"{where}: without answers, cue or space; give them in a YAML file of templates, or benchmark.language to "
-            "have ours"
+            f"{where}: answers, cue or space are missing. Add them to a YAML file of templates, or set "
+            "benchmark.language to use ours."
         )
     texts = [text for template in templates.templates for text in (template.name, template.text)]
     for text in filter(None, [templates.system, templates.cue, *(templates.answers or ()), *texts]):
@@ -143,11 +155,11 @@ def _check(where: str, templates: Templates) -> None:
 
 
 def within(scores: TokenScores, span: tuple[int, int]) -> TokenScores:
-    """Return the tokens of a sentence that stands at `span` of a longer text.
+    """Return the scores of the tokens of a sentence that is part of a longer text, at the characters `span`.
 
-    A token counts where it covers a character of the sentence, even if it begins with the space before. Tokens without
-    a width are the first bytes of the character after them and count with it; but the one at the beginning of the
-    sentence is a space cut from the offsets, where no other token covers what stands before the sentence.
+    A token counts if it covers a character of the sentence, even if it begins with the space before. Tokens of zero
+    width are the first bytes of the next character and count with it. There is one exception: at the beginning of the
+    sentence, such a token is a space left out of the offsets, if no other token covers the space before the sentence.
     """
     start, end = scores.spans[:, 0], scores.spans[:, 1]
     first, last = span

@@ -1,8 +1,8 @@
-"""Unigram log-probabilities of sentences: the sum over tokens of how often each occurs in a text by itself.
+"""Unigram log-probabilities of sentences: the sum of the log-frequencies of their tokens in a text.
 
-The text is the run's own training sample, counted whole, or for a model that comes trained a file (`unigrams.text`).
-A token that occurs c times among N has ln(c / N); one that the text lacks counts as `unigrams.unseen` occurrences, and
-N stays as it is, so that all others are exact. Where the end of a sentence is scored, it is a token like any other.
+The text is the whole training sample of the run, or the file `unigrams.text` for a pretrained model. A token that
+occurs c times among N has ln(c / N). A token that isn't in the text counts as `unigrams.unseen` occurrences, but is not
+added to N, so that all others are exact. If the end of a sentence is scored, it is a token like any other.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from train.runs.folder import RunFolder
 
 Counts = npt.NDArray[np.int64]
 
-_BATCH = 10_000  # lines that are encoded at a time
+_BATCH = 10_000  # lines to encode at a time
 
 
 @dataclass(frozen=True)
 class Unigrams:
-    """Counts (V,) of a text's tokens; tokens beyond V count as unseen."""
+    """How often each token occurs in a text."""
 
-    counts: Counts
-    unseen: float
+    counts: Counts  # (V,) by token id; higher ids count as unseen
+    unseen: float  # the count assumed for a token that isn't in the text
 
     def sums(self, scores: Sequence[TokenScores], skip_unk: bool) -> tuple[FloatArray, Counts]:
-        """Return the unigram log-probability (nats) of each sentence, and its number of tokens that the text lacks.
+        """Return each sentence's unigram log-probability (nats), and its number of tokens that aren't in the text.
 
-        skip_unk: leave out `<unk>`, as `policy.unk=skip` leaves it out of the log-probability.
+        `skip_unk` leaves out `<unk>`, as `policy.unk=skip` leaves it out of the log-probability.
         """
         counts = np.append(self.counts, 0)
         logprobs = np.log(np.maximum(counts, self.unseen) / counts.sum())
@@ -57,19 +57,17 @@ class Unigrams:
 
 @dataclass(frozen=True)
 class UnigramSource:
-    """The text that unigrams of a run are counted in.
-
-    described: for the metadata of score files: "of" (sample, or the name of a file), "digest" and "unseen"; or
-    "missing", why there is no such text.
-    """
+    """The text in which the unigrams of a run are counted."""
 
     run: RunFolder
     config: EvalConfig
+    # For the metadata of score files: "of" (sample, or the name of a file), "digest" and "unseen"; or only "missing",
+    # the reason why there is no text.
     described: dict[str, Any]
 
     @classmethod
     def of(cls, run: RunFolder, config: EvalConfig) -> UnigramSource:
-        """Raises InputError if the file `unigrams.text` is missing."""
+        """Find the text for a run. Raises InputError if the file `unigrams.text` is missing."""
         corpus, named = run.read_manifest().get("corpus"), config.unigrams.text
         missing: str | None = None
         described: dict[str, Any] = {"unseen": config.unigrams.unseen}
@@ -78,25 +76,25 @@ class UnigramSource:
             described |= {"of": "sample", "digest": corpus["sample"]["digest"]}
             try:
                 if text_manifest(text)["digest"] != corpus["text"]:
-                    missing = f"{text} is another text than the one of its sample"
+                    missing = f"the text in {text} isn't the one that its sample was drawn from"
             except StoreError:
-                missing = f"the text of its sample is not in {text} (paths.store)"
+                missing = f"the text of its sample isn't in {text} (paths.store)"
         elif named is None:
-            missing = "it comes trained, and unigrams.text names no text to count its tokens in"
+            missing = "it is a pretrained model, so give a text for counting tokens with unigrams.text=FILE"
         else:
             file = Path(named).expanduser()
             if not file.is_file():
-                raise InputError(f"unigrams.text={named}: no such file")
+                raise InputError(f"unigrams.text={named}: file not found.")
             described |= {"of": file.name, "digest": sha256_file(file)}
         return cls(run, config, {"missing": missing} if missing else described)
 
     @property
     def missing(self) -> str | None:
-        """Why no unigrams can be counted; None if they can."""
+        """Why unigrams can't be counted; None if they can."""
         return self.described.get("missing")
 
     def count(self, scorer: Scorer) -> Unigrams:
-        """Count tokens as the run's scorer reads them. Raises StoreError for a damaged text, InputError for a file."""
+        """Count the tokens that the scorer reads. Raises StoreError or InputError if the text can't be used."""
         assert self.missing is None, self.missing
         with working(f"counting tokens of {self.described['of']}"):
             counts = self._of_sample(scorer) if self.described["of"] == "sample" else self._of_file(scorer)
@@ -108,7 +106,7 @@ class UnigramSource:
         counts = token_counts(config, manifest, store, tokenizer)
         if not scorer.scores_eos(self.config.policy):
             counts[EOS] = 0
-        # The ids of a masked model begin with its padding and its mask.
+        # A masked model has additional tokens with lower ids: padding and mask.
         return np.concatenate([np.zeros(SPECIAL_TOKENS, np.int64), counts]) if scorer.masked else counts
 
     def _of_file(self, scorer: Scorer) -> Counts:
@@ -121,5 +119,5 @@ class UnigramSource:
             more[: len(counts)] += counts
             counts = more
         if not counts.any():
-            raise InputError(f"unigrams.text={file}: holds no tokens")
+            raise InputError(f"unigrams.text={file}: the file contains no text. Give one with a sentence per line.")
         return counts

@@ -1,4 +1,4 @@
-"""Published accuracies, to stand beside ours and never to be mixed with them (sources and licences: NOTICE)."""
+"""Published accuracies, for comparison with ours. The two are never mixed (sources and licences: NOTICE)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,15 +7,17 @@ import pandas as pd
 
 OVERALL = "overall"
 COLUMNS = ("level", "name", "model", "accuracy")
-_BY_PHENOMENON = {"climp": 16}  # paradigms of benchmarks whose accuracies are published by phenomenon alone
+_BY_PHENOMENON = {"climp": 16}  # number of paradigms of benchmarks with accuracies published by phenomenon only
 
 
 def read_published(benchmark: str, columns: Sequence[str] = COLUMNS) -> pd.DataFrame:
-    """Columns level (paradigm, phenomenon, overall), name, model, accuracy (0 to 1); no rows where there are none.
+    """Read published accuracies of a benchmark. There are no rows if there are none.
 
-    Phenomena have our names. The model `people` is the share of single persons' forced choices that were right. Of
-    diagnostics, level and name are those of eval.diagnostics.measures; there is an sd too, of conditions drawn at
-    random. Of SyntaxGym they are those of eval.syntaxgym.measures.
+    Returns:
+        The columns level (paradigm, phenomenon, overall), name, model and accuracy (0 to 1). Phenomena have the names
+        that we use. The model `people` is the human baseline: the share of individual people's forced choices that
+        were correct. For diagnostics and SyntaxGym, level and name are those of eval.diagnostics.measures and
+        eval.syntaxgym.measures. Diagnostics also have an sd for conditions that are drawn at random.
     """
     path = Path(__file__).with_name(f"{benchmark}.csv")
     if not path.exists():
@@ -24,17 +26,17 @@ def read_published(benchmark: str, columns: Sequence[str] = COLUMNS) -> pd.DataF
 
 
 def number_of_paradigms(benchmark: str) -> int | None:
-    """Return how many paradigms a benchmark has that published accuracies are of; None where it is not known."""
+    """Return the number of paradigms that a benchmark's published accuracies cover; None if it isn't known."""
     by_paradigm = read_published(benchmark).query("level == 'paradigm'")["name"].nunique()
     return by_paradigm or _BY_PHENOMENON.get(benchmark)
 
 
 def on_paradigms(published: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.DataFrame:
-    """Return published accuracies on the paradigms of a study (`phenomena`: paradigm -> phenomenon), means over them.
+    """Recompute published means over the paradigms of a study (`phenomena`: paradigm -> phenomenon).
 
-    Means over other paradigms than the study's would not compare with its own. A phenomenon, or the whole, has a row
-    only where all of its paradigms are published. Rows of a model stay as they are if the study has all of its
-    paradigms, and if it has none of them: accuracies that are known by phenomenon alone.
+    Means over other paradigms wouldn't be comparable with the study's. A phenomenon, or the overall mean, only has a
+    row if all of its paradigms are published. The rows of a published model are left unchanged if the study has exactly
+    its paradigms, or none of them, as when accuracies are published by phenomenon only.
     """
     parts = [published[:0]]
     for _, rows in published.groupby("model", sort=False):
@@ -48,9 +50,9 @@ def on_paradigms(published: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.Da
 
 
 def means_of_paradigms(accuracies: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows of level paradigm, and their means over phenomena and overall.
+    """Return the rows of level paradigm, and their means by phenomenon and overall.
 
-    `phenomena`: paradigm -> phenomenon. Raises KeyError for a paradigm without one.
+    `phenomena` maps each paradigm to its phenomenon. Raises KeyError if a paradigm is missing in it.
     """
     rows = accuracies[accuracies["level"] == "paradigm"]
     named = rows.assign(phenomenon=[phenomena[name] for name in rows["name"]], overall=OVERALL)

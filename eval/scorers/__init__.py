@@ -1,6 +1,9 @@
-"""Models behind one interface: log-probabilities (nats) of sentences, of answers to prompts, of next words.
+"""All models behind one interface: log-probabilities (nats) of sentences, answers to prompts and next words.
 
-base.py is the interface, load.py opens a model by its folder or name (pretrained.py: of Hugging Face). causal.py scores
-models that read from left to right, whatever they are (causal_models.py: ours and n-grams; network.py: transformers),
-masked.py those that see both sides; tokens.py is what they need of a tokenizer.
+base.py             the interface
+load.py             load a model by folder or name (pretrained.py: Hugging Face models)
+causal.py           score models that read from left to right
+causal_models.py    our own models and n-gram models (network.py: models of transformers)
+masked.py           score masked models
+tokens.py           what scorers need from a tokenizer
 """

@@ -1,13 +1,12 @@
-"""The interface of every model: `Scorer`, and the answers to its four questions.
+"""`Scorer`, the interface of every model, and the results of its four methods.
 
-    score           a log-probability (nats) and a character span for each token of a sentence
-    continuations   the log-probability of each answer as a continuation of a prompt
+    score           a log-probability (nats) and a character span for every token of a sentence
+    continuations   the log-probability of every answer as a continuation of a prompt
     next_words      the probability and rank of candidate words after a context, and the most probable words
-    predictions     at each token of a text of any length: log-probability, entropy, rank, and the end of a word
+    predictions     log-probability, entropy, rank and end of a word at every token of a text of any length
 
-The policy (eval.config.PolicyConfig) says what stands before a sentence, whether its end is scored, and how precisely:
-a scorer applies `context`, `score_eos` and `precision`, and flags `<unk>`. Whether those tokens count (`unk`) is
-decided where scores become judgements (eval/methods).
+The scoring settings (eval.config.PolicyConfig) are applied in two places. A scorer applies `context`, `score_eos` and
+`precision`, and marks `<unk>` tokens. Whether these tokens count (`unk`) is decided by the methods (eval/methods).
 """
 
 from __future__ import annotations
@@ -35,31 +34,32 @@ from train.loop.device import device_of, without_gradients
 from train.models.loss import CHUNK_BYTES
 
 FloatArray = npt.NDArray[np.float64]
-Batch = TypeVar("Batch", bound=Sized)  # of as many units as its length
+Batch = TypeVar("Batch", bound=Sized)  # its length is the number of units in it
 Reads = TypeVar("Reads", Reading, Window)
 
 
 @dataclass(frozen=True)
 class Execution:
-    """How a model is run. None of it changes a score."""
+    """How a model is run. None of these settings changes a score."""
 
-    batch_tokens: int = 8192  # most tokens, padding included, that are read at a time
+    batch_tokens: int = 8192  # the maximum number of tokens, including padding, to read at a time
     device: str = "cpu"
     progress: bool = False  # show a progress bar
 
     @classmethod
     def of(cls, config: EvalConfig | SurprisalCommand) -> Execution:
-        """Return the execution that a configuration asks for. Raises ConfigError for a GPU that is not there."""
+        """Return the execution that a configuration describes. Raises ConfigError if it asks for a missing GPU."""
         return cls(config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenScores:
-    """Scores of one sentence, token by token."""
+    """Scores of the n scored tokens of one sentence."""
 
     logprobs: FloatArray  # (n,) nats
-    spans: npt.NDArray[np.int32]  # (n, 2) character offsets into the sentence; both its length for a scored <eos>
-    unk: npt.NDArray[np.bool_]  # (n,)
+    # (n, 2) character offsets into the sentence. For a scored <eos>, both are the length of the sentence.
+    spans: npt.NDArray[np.int32]
+    unk: npt.NDArray[np.bool_]  # (n,) whether the token is <unk>
     ids: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) in the model's vocabulary
 
 
@@ -67,66 +67,91 @@ class TokenScores:
 class Continuations:
     """Log-probabilities of A answers to N prompts."""
 
-    logprobs: FloatArray  # (N, A) nats: of the answer's tokens after those of the prompt, summed
-    counts: npt.NDArray[np.int64]  # (N, A) number of the answer's tokens
-    tokens: list[list[list[str]]]  # of each answer: its tokens, several lists of them where prompts end differently
+    logprobs: FloatArray  # (N, A) nats: sum over the answer's tokens, given the prompt
+    counts: npt.NDArray[np.int64]  # (N, A) number of tokens of the answer
+    tokens: list[list[list[str]]]  # for each answer, the ways in which it was tokenized after the prompts
 
 
 class TextTooLong(InputError):
-    """A text has more tokens than a model reads."""
+    """A text has more tokens than a model can read."""
 
     def __init__(self, name: str, positions: int, text: str, tokens: int):
-        super().__init__(f"{name} reads {positions:,} tokens at most; {shown(text)} has {tokens:,}")
+        super().__init__(
+            f"{name} can read at most {positions:,} tokens, but {shown(text)} has {tokens:,}. Shorten or remove it."
+        )
         self.text = text
 
 
 class Scorer(ABC):
-    """A model that scores sentences, each alone, and predicts next words; some also answer prompts."""
+    """A model that scores sentences one by one and predicts next words. Some models also answer prompts."""
 
-    masked: bool  # scores are of hidden tokens, given both sides, rather than of tokens given those before them
-    answers_prompts: bool = False  # `continuations` can be called
-    tokenizer_path: str | None = None  # the tokenizer's folder, if that is not the model's
-    sample_words: int | None = None  # words of the text that the model was trained on, if known
-    positions: int | None  # most tokens that it reads; None: no limit
+    masked: bool  # True: scores hidden tokens, given both sides; False: scores tokens, given those before them
+    answers_prompts: bool = False  # whether `continuations` can be called
+    tokenizer_path: str | None = None  # the tokenizer's folder, if it isn't the model's folder
+    sample_words: int | None = None  # number of words that the model was trained on, if known
+    positions: int | None  # the maximum number of tokens that the model can read; None: no maximum
     device: torch.device
     batch_tokens: int
     vocabulary: int
 
     def __init__(self, name: str, digest: str, tokens: Tokens, progress: bool):
-        """`digest`: of the weights."""
+        """Set what all scorers have in common. `digest` is the digest of the weights."""
         self.name, self.digest, self.tokens, self.progress = name, digest, tokens, progress
         self.tokenizer_digest = tokens.digest
         self.word_level = tokens.word_level  # the default of policy.score_eos
-        # Further parts of a model that scores depend on (eval.scorers.tokens.score_settings); {} for our own models.
+        # Other properties of a model that affect scores (eval.scorers.tokens.score_settings); {} for our own models.
         self.settings: dict[str, Any] = {}
 
     @property
     def chat_template(self) -> ChatTemplate | None:
-        """The template of prompts; None: they are plain text."""
+        """The chat template for prompts; None: prompts are plain text."""
         return self.tokens.chat_template if self.answers_prompts else None
 
     @abstractmethod
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
-        """Return scores in the order of `sentences`, with empty arrays for a sentence that has no scored token."""
+        """Score every token of sentences.
+
+        Args:
+            sentences: The sentences. Each is scored on its own.
+            policy: Scoring settings.
+
+        Returns:
+            Scores in the order of `sentences`. The arrays are empty for a sentence without scored tokens.
+
+        Raises:
+            TextTooLong: If a sentence has more tokens than the model can read.
+            ConfigError: If the model doesn't support the scoring settings.
+        """
 
     @abstractmethod
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
-        """Yield the ids of the tokens that `score` scores of each text; `<eos>` is one where it is scored."""
+        """Yield for each text the ids of the tokens that `score` scores, including `<eos>` if it is scored."""
 
     @abstractmethod
     def readings(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[Questions, Read]:
-        """Return what the model has to read for questions about next words, and the function that reads it.
+        """Return what the model has to read to answer questions about next words, and the function that reads it.
 
-        Called without gradients. Raises ConfigError for a policy that it cannot follow, InputError for long contexts.
+        It is called without gradients. Raises ConfigError if the model doesn't support the scoring settings, and
+        TextTooLong if a context is too long.
         """
 
     def next_words(
         self, contexts: Sequence[str], candidates: Sequence[Sequence[str]], k: int, policy: PolicyConfig = PLAIN
     ) -> list[NextWords]:
-        """Return what the model expects after each context: `candidates` of one or more words, and `k` top words.
+        """Predict what comes after each context.
 
-        Answers are in the order of `contexts`; equal contexts are read once. Raises ConfigError for a model without
-        tokens that are words and for a policy that it cannot follow, InputError for a context that is too long.
+        Args:
+            contexts: The texts to continue. Equal contexts are read once.
+            candidates: For each context, the continuations to rank, each of one or more words.
+            k: How many of the most probable words to return.
+            policy: Scoring settings.
+
+        Returns:
+            Probabilities and ranks of the candidates, and the top words, in the order of `contexts`.
+
+        Raises:
+            ConfigError: If no token of the model is a word, or if it doesn't support the scoring settings.
+            TextTooLong: If a context has more tokens than the model can read.
         """
         stripped = [context.rstrip() for context in contexts]
         pairs = zip(stripped, candidates, strict=True)
@@ -134,7 +159,10 @@ class Scorer(ABC):
         with without_gradients(self.device, policy.precision == "bf16"):
             questions, read = self.readings(asked, policy)
             if not (words := self.tokens.words()):
-                raise ConfigError(f"{self.name}: none of its tokens is a whole word, so it predicts no next word")
+                raise ConfigError(
+                    f"{self.name}: no token of this model is a whole word, so it can't predict the next word. Use a "
+                    "model with a word or subword tokenizer."
+                )
             for stage in questions.stages:
                 for batch, lines in self.read_places(stage, read, CHUNK_BYTES, "contexts"):
                     questions.add(batch, lines, words, k)
@@ -147,41 +175,59 @@ class Scorer(ABC):
     def continuations(
         self, prompts: Sequence[str], answers: Sequence[str], policy: PolicyConfig = PLAIN, chat: bool = False
     ) -> Continuations:
-        """Return ln p (nats) of each answer as the tokenizer's own continuation of each prompt.
+        """Return the log-probability (nats) of each answer after each prompt, as the tokenizer splits the two together.
 
-        With `chat` the prompts come from `chat_template`, and nothing is put before them. Raises ConfigError if the
-        model answers no prompts, RunError if two answers are the same tokens to it or one is unknown.
+        Args:
+            prompts: The prompts.
+            answers: The answers, with the space that separates them from a prompt.
+            policy: Scoring settings.
+            chat: Whether the prompts were made with `chat_template`; then nothing is put before them.
+
+        Raises:
+            ConfigError: If the model can't answer prompts.
+            RunError: If an answer contains unknown tokens, or if two answers have the same tokens.
         """
-        raise ConfigError(f"{self.name}: a model of this kind cannot answer prompts")
+        raise ConfigError(f"{self.name}: this kind of model can't answer prompts. Use a causal neural model.")
 
     def predictions(
         self, texts: Sequence[str], policy: PolicyConfig = PLAIN, window: int | None = None, step: int | None = None
     ) -> list[TokenPredictions]:
-        """Return what the model expects at each token of texts, in order, each after those before it in its text.
+        """Predict each token of texts from the tokens before it.
 
-        window: tokens that are read at a time, by default 1,024 or as many as the model reads; step: those that a
-        further window adds, by default half of one (predictions.py). Raises ConfigError for a masked
-        model and for a window that the model does not read.
+        Args:
+            texts: Texts of any length.
+            policy: Scoring settings.
+            window: The number of tokens to read at a time, by default 1,024 or as many as the model can read.
+            step: How many tokens each further window adds, by default half a window (predictions.py).
+
+        Returns:
+            The predictions at the tokens of each text, in the order of `texts`.
+
+        Raises:
+            ConfigError: If the model is masked, or can't read windows of this size.
         """
-        raise ConfigError(f"{self.name}: a masked model sees both sides of a word, so words have no surprisal for it")
+        raise ConfigError(
+            f"{self.name} is a masked model, which sees both sides of a word and so gives no surprisal. Use a causal "
+            "model."
+        )
 
     def scores_eos(self, policy: PolicyConfig) -> bool:
-        """Return whether `<eos>` is scored: as the policy says, or else for word-level models only, as published."""
+        """Return whether `<eos>` is scored. If `policy` leaves it open, only word-level models score it."""
         return self.word_level if policy.score_eos is None else policy.score_eos
 
     def pll_shift(self, policy: PolicyConfig) -> int | None:
-        """Return how many positions before a hidden token it is predicted; None for a model that hides no tokens."""
+        """Return how many positions before a hidden token it is predicted; None if the model hides no tokens."""
         return policy.pll_shift
 
     def check_length(self, text: str, tokens: int) -> None:
-        """Raise TextTooLong for a text that the model cannot read as it reads so many tokens."""
+        """Raise TextTooLong if the model can't read a text because of its number of tokens."""
         if self.positions is not None and tokens > self.positions:
             raise TextTooLong(self.name, self.positions, text, tokens)
 
     def read_places(
         self, readings: Sequence[Reads], read: Read, most_bytes: int, unit: str, title: str | None = None
     ) -> Iterator[tuple[list[Reads], Tensor]]:
-        """Yield batches of readings, and ln p (R, V) of all tokens at their positions, of up to `most_bytes`."""
+        """Yield batches of readings with ln p (R, V) of all tokens at their positions, at most `most_bytes` each."""
         lengths, rows = [len(one.ids) for one in readings], [len(one.positions) for one in readings]
         batches = list(length_batches(lengths, self.batch_tokens, rows, max(1, most_bytes // (4 * self.vocabulary))))
         for batch in self.with_progress(batches, len(readings), unit, title):
@@ -192,7 +238,7 @@ class Scorer(ABC):
     def with_progress(
         self, batches: Iterable[Batch], total: int, unit: str = "sentences", title: str | None = None
     ) -> Iterable[Batch]:
-        """Return the batches, with a progress bar over the `total` units that they hold if `progress` is set."""
+        """Return the batches, with a progress bar over the `total` units in them if `progress` is set."""
         if not self.progress:
             return batches
         counted = ((len(batch), batch) for batch in batches)

@@ -1,4 +1,4 @@
-"""The scorer of models that read from left to right: ours, n-gram models, and those of transformers (GPT-2, Pythia)."""
+"""Score models that read from left to right: our own, n-gram models, and those of transformers (GPT-2, Pythia)."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ from pairscale.errors import ConfigError, RunError
 from train.loop.device import without_gradients
 from train.models.base import State
 
-ENCODED = 4096  # prompts that are encoded at a time
-ROWS_BYTES = 1 << 27  # of distributions over tokens that are held at a time
-READ = 1 << 17  # prompts that are read together: their texts are held, and all templates of a benchmark are millions
-Text = tuple[bytes, int]  # the bytes of its tokens, and the place of the first one that is scored
+ENCODED = 4096  # prompts to encode at a time
+ROWS_BYTES = 1 << 27  # maximum size of the distributions over tokens in memory
+READ = 1 << 17  # prompts to read at a time: a benchmark with all templates has millions, too many for memory
+Text = tuple[bytes, int]  # the bytes of the token ids, and the position of the first scored token
 
 
 class CausalScorer(Scorer):
-    """A model that predicts each token from those before it. The begin symbol stands first, so the first word counts.
+    """A model that predicts each token from the tokens before it.
 
-    The score of a token does not depend on the other texts: common beginnings are read once (trees.py).
+    A begin symbol comes first, so that the first word is scored, too. Beginnings that several texts share are read only
+    once (trees.py). The score of a token doesn't depend on the other texts.
     """
 
     masked = False
 
     def __init__(self, model: CausalModel, tokens: Tokens, name: str, progress: bool = False):
-        """Raises ConfigError for a tokenizer without a begin symbol."""
+        """Raise ConfigError if the tokenizer has no begin symbol."""
         super().__init__(name, model.digest, tokens, progress)
         self.model, self.begin = model, tokens.checked_begin(name)
         self.answers_prompts, self.positions = model.answers_prompts, model.positions
         self.device, self.batch_tokens, self.vocabulary = model.device, model.batch_tokens, model.vocabulary
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
-        """Return scores in the order of `sentences`; each different string of tokens is read once.
+        """Score every token of sentences (see `Scorer.score`). Each distinct sequence of tokens is read once.
 
-        So two sentences that are the same to the model, as `<unk>` can make them, have equal scores: they tie.
+        Two sentences that have the same tokens, for example because of `<unk>`, therefore have equal scores: they tie.
         """
         end = self._end(policy)
         different = list(dict.fromkeys(sentences))
@@ -64,7 +65,7 @@ class CausalScorer(Scorer):
         for (key, tokens), logprobs in zip(texts.items(), values, strict=True):
             own = tokens[len(before) :]
             unknown = own == (-1 if self.tokens.unknown is None else self.tokens.unknown)
-            if end:  # no unknown word, though in some vocabularies one symbol stands for both
+            if end:  # the end isn't an unknown word, even if a vocabulary has one symbol for both
                 unknown[-1] = False
             scores[key] = (logprobs, unknown, own)
         return [
@@ -74,7 +75,7 @@ class CausalScorer(Scorer):
         ]
 
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
-        """Yield the ids of the tokens that `score` scores of each text; raises as that for `policy.score_eos`."""
+        """Yield for each text the ids of the tokens that `score` scores. Raises ConfigError if `<eos>` is missing."""
         end = self._end(policy)
         for ids, _ in self.tokens.encode(texts):
             yield np.asarray([*ids, *end], dtype=np.int64)
@@ -82,21 +83,24 @@ class CausalScorer(Scorer):
     def continuations(
         self, prompts: Sequence[str], answers: Sequence[str], policy: PolicyConfig = PLAIN, chat: bool = False
     ) -> Continuations:
-        """Return ln p (nats) of each answer as the tokenizer's own continuation of each prompt.
+        """Return the log-probability (nats) of each answer after each prompt (see `Scorer.continuations`).
 
-        The tokens of prompt and answer are those of the two in one text. An answer begins where these part from the
-        tokens of the prompt alone, for the first of the answers to do so: all answers of a prompt follow the same
-        tokens, also where a tokenizer joins the prompt's end to an answer.
+        Prompt and answer are tokenized as one text. The answers begin at the first token in which one of these texts
+        differs from the prompt alone. All answers thus follow the same tokens of the prompt, even if a tokenizer joins
+        its end with an answer.
         """
         if not self.answers_prompts:
             return super().continuations(prompts, answers, policy, chat)
         if chat and policy.context != "none":
-            raise ConfigError(f"policy.context={policy.context}: a chat template says itself what a prompt begins with")
+            raise ConfigError(
+                f"policy.context={policy.context} can't be combined with a chat template, which determines how a "
+                "prompt begins. Use policy.context=none."
+            )
         logprobs, counts = np.empty((len(prompts), len(answers))), np.empty((len(prompts), len(answers)), np.int64)
-        forms: list[dict[tuple[int, ...], None]] = [{} for _ in answers]  # the tokens of each answer, as they appear
+        forms: list[dict[tuple[int, ...], None]] = [{} for _ in answers]  # the different token sequences of each answer
         with without_gradients(self.device, policy.precision == "bf16"):
             before, state = self.model.start(self._before(policy))
-            before = [] if chat else before  # the first token of a chat template, such as BOS, is read and not scored
+            before = [] if chat else before  # a chat template begins with its own symbol, such as BOS
             for start in range(0, len(prompts), READ):
                 part = slice(start, start + READ)
                 texts, keys = self._with_answers(prompts[part], answers, before)
@@ -115,7 +119,7 @@ class CausalScorer(Scorer):
     def predictions(
         self, texts: Sequence[str], policy: PolicyConfig = PLAIN, window: int | None = None, step: int | None = None
     ) -> list[TokenPredictions]:
-        """Return what the model expects at each token of texts of any length (eval.scorers.base.Scorer.predictions)."""
+        """Predict each token of texts of any length (see `Scorer.predictions`)."""
         encoded = list(self.tokens.encode(texts))
         with without_gradients(self.device, policy.precision == "bf16"):
             before, state = self.model.start(self._before(policy))
@@ -150,17 +154,19 @@ class CausalScorer(Scorer):
                 return [self.begin]
 
     def _end(self, policy: PolicyConfig) -> list[int]:
-        """Return `<eos>` if the policy scores it. Raises ConfigError where the tokenizer has none."""
+        """Return `<eos>` if it is to be scored. Raises ConfigError if the tokenizer has none."""
         if not self.scores_eos(policy):
             return []
         if self.tokens.eos is None:
-            raise ConfigError(f"policy.score_eos=true: the tokenizer of {self.name} has no end symbol")
+            raise ConfigError(
+                f"policy.score_eos=true: the tokenizer of {self.name} has no end symbol. Use policy.score_eos=false."
+            )
         return [self.tokens.eos]
 
     def _with_answers(
         self, prompts: Sequence[str], answers: Sequence[str], before: list[int]
     ) -> tuple[dict[Text, Ids], list[Text]]:
-        """Return the different texts of prompts with answers, after `before`, and the key of each prompt and answer."""
+        """Return the distinct texts of prompts with answers, after `before`, and the key of each prompt and answer."""
         texts: dict[Text, Ids] = {}
         keys: list[Text] = []
         parts = [prompts[start : start + ENCODED] for start in range(0, len(prompts), ENCODED)]
@@ -181,14 +187,20 @@ class CausalScorer(Scorer):
     def _check_forms(self, forms: list[dict[tuple[int, ...], None]], answers: Sequence[str]) -> None:
         for answer, of_answer in zip(answers, forms, strict=True):
             if any(self.tokens.unknown in ids for ids in of_answer) or () in of_answer:
-                raise RunError(f"{self.name}: has no tokens for the answer {answer!r} (<unk>)")
+                raise RunError(
+                    f"{self.name}: the answer {answer!r} isn't in the model's vocabulary (<unk>). Choose other answers "
+                    "in a file of templates, or leave out methods with prompts."
+                )
         every = [ids for of_answer in forms for ids in of_answer]
         if len(set(every)) < len(every):
-            raise RunError(f"{self.name}: the answers {' and '.join(map(repr, answers))} are the same tokens to it")
+            raise RunError(
+                f"{self.name}: the answers {' and '.join(map(repr, answers))} have the same tokens, so the model can't "
+                "tell them apart. Choose other answers in a file of templates."
+            )
 
 
 def _common(one: Ids, other: Ids) -> int:
-    """Return the number of tokens that two texts begin with in common."""
+    """Return the length of the common beginning of two texts, in tokens."""
     length = min(len(one), len(other))
     differing = np.flatnonzero(one[:length] != other[:length])
     return int(differing[0]) if len(differing) else length

@@ -1,4 +1,4 @@
-"""Models that predict each token from those before it, behind one interface; network.py has those of transformers."""
+"""The interface of causal models, our own neural models and n-gram models (network.py: models of transformers)."""
 
 from __future__ import annotations
 
@@ -18,41 +18,44 @@ from train.models.base import LanguageModel, State
 if TYPE_CHECKING:
     from train.ngram import Ngram
 
-STATES = 256  # of an n-gram model, whose distributions are cached: 50 MB with 50,000 words
+STATES = 256  # states of an n-gram model whose distributions are cached: 50 MB with 50,000 words
 Progress = Callable[..., Iterable[Any]]  # eval.scorers.base.Scorer.with_progress
 
 
 class CausalModel(ABC):
-    """A model as two functions: to log-probabilities of the tokens of texts, and to whole distributions.
+    """A model that can compute log-probabilities of the tokens of texts, and of all tokens at a position.
 
-    A model on torch reads many texts side by side, and their common beginnings once (trees.py).
+    A torch model reads many texts side by side, and the beginnings that they share only once (trees.py).
     """
 
-    digest: str  # of the weights
-    vocabulary: int  # tokens that it predicts
-    positions: int | None = None  # most tokens that it reads; None: no limit
+    digest: str  # digest of the weights
+    vocabulary: int  # number of tokens that it predicts
+    positions: int | None = None  # the maximum number of tokens that it can read; None: no maximum
     device = torch.device("cpu")
     batch_tokens: int = 1 << 13
     answers_prompts: bool = True
 
     @abstractmethod
     def start(self, before: list[int]) -> tuple[list[int], State]:
-        """Return which of the tokens before a text have to be read with it, and the state after the others."""
+        """Return the tokens before a text that must be read together with it, and the state after the others."""
 
     @abstractmethod
     def all_logprobs(self, tokens: Tensor, rows: Tensor, columns: Tensor, state: State) -> Tensor:
-        """Return ln p (R, V) in nats of every token after R places of texts (B, T) of equal length."""
+        """Return ln p (R, V) in nats of every token after R positions in texts (B, T) of equal length."""
 
     def tree_tokens(self, longest: int) -> int | None:
-        """Return how many tokens a tree may have (see `forests`), if the longest text has so many; None: no limit."""
+        """Return the maximum number of tokens in a tree (see `forests`); None: no maximum.
+
+        `longest` is the length of the longest text, in tokens.
+        """
         return 0
 
     def logprobs(self, forest: Forest, state: State) -> Tensor:
-        """Return ln p (C,) in nats of the targets of a forest that is read after `state`."""
+        """Return ln p (C,) in nats of the targets of a forest, read after `state`."""
         raise NotImplementedError
 
     def read_texts(self, texts: list[Ids], first: Ids, state: State, progress: Progress) -> list[FloatArray]:
-        """Return ln p (nats) of the tokens of each text from its `first` on, after those before and `state`."""
+        """Return for each text ln p (nats) of its tokens from position `first` on. The texts are read after `state`."""
         limit = self.tree_tokens(max(map(len, texts), default=0))
         capacity = self.batch_tokens if limit is None else min(limit, self.batch_tokens)
         batches = forests(texts, first, capacity, self.batch_tokens)
@@ -65,7 +68,7 @@ class CausalModel(ABC):
 
 
 class StateModel(CausalModel):
-    """A model that pairscale trained and that carries a state: LSTM, Transformer-XL, one of a plug-in."""
+    """A model with a state that pairscale trained: LSTM, Transformer-XL, or a model of a plug-in."""
 
     def __init__(self, model: LanguageModel, digest: str, execution: Execution):
         self.digest = digest
@@ -87,7 +90,7 @@ class StateModel(CausalModel):
     def logprobs(self, forest: Forest, state: State) -> Tensor:
         tokens, parents, depths, rows, targets = forest.tensors(self.device)
         hidden = self.model.read_trees(tokens, parents, depths, state).flatten(0, 1)  # (B*T, D)
-        # The softmax is most of the work: it is computed once where several tokens follow, and nowhere else.
+        # The softmax is most of the work. It is computed once if several tokens follow, and only where it is needed.
         after, rows = torch.unique_consecutive(rows, return_inverse=True)
         return self.model.logprobs(hidden[after], targets, rows)
 
@@ -97,24 +100,23 @@ class StateModel(CausalModel):
 
 
 class NgramModel(CausalModel):
-    """An n-gram model. A text begins after `<s>`, and no n-gram holds what stands before that.
+    """An n-gram model. A text begins after `<s>`, and n-grams never reach back beyond that.
 
-    So `policy.context` changes no score: the begin symbol between context and text hides it. KenLM adds in float32
-    whatever `policy.precision` says.
+    This is why `policy.context` doesn't change its scores. KenLM computes in float32, whatever `policy.precision` says.
     """
 
     answers_prompts = False
 
     def __init__(self, ngram: Ngram):
         self.ngram, self.digest, self.vocabulary = ngram, ngram.digest, len(ngram.tokenizer)
-        # Many contexts leave a model of few words in one state, as all orders of a sentence before another do.
+        # Many contexts lead to the same state, because it consists of only a few words.
         self._after = lru_cache(STATES)(ngram.next_logprobs)
 
     def start(self, before: list[int]) -> tuple[list[int], State]:
         return before[-1:], ()
 
     def read_texts(self, texts: list[Ids], first: Ids, state: State, progress: Progress) -> list[FloatArray]:
-        # No prefix's state is kept for the next text: looking it up takes longer than asking KenLM again.
+        # States aren't kept for the next text, because looking them up takes longer than asking KenLM again.
         alone = progress(([ids] for ids in texts), len(texts))
         return [np.asarray(self.ngram.logprobs(ids[1:].tolist())) for [ids] in alone]
 

@@ -1,4 +1,4 @@
-"""Chat templates of instruct models: prompts of a system message and a question, and checks of the template."""
+"""Chat templates of instruct models: fill in a system message and a question, and find out what a template allows."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 class ChatTemplate:
-    """The chat template of a tokenizer."""
+    """The chat template of a tokenizer. Prompts are made from it."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast, name: str):
-        """`name` is the model's, for messages."""
+        """Keep the tokenizer, and the name of the model for messages."""
         self.tokenizer = tokenizer
         self.name = name
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the template, or of the named ones."""
+        """SHA-256 of the template, or of all templates if the tokenizer has several."""
         return sha256_json(self.tokenizer.chat_template)
 
     @cached_property
     def takes_system(self) -> bool:
-        """True if the template takes a system message: some raise an error for one, some leave it out."""
+        """Whether the template supports a system message. Some raise an error, others silently leave it out."""
         try:
             return "a probe" in self._rendered([("system", "a probe"), ("user", "a question")])
         except ConfigError:
@@ -35,7 +35,7 @@ class ChatTemplate:
 
     @cached_property
     def space(self) -> str:
-        """White space that the template writes before an answer: one space in Llama 2's, none in most."""
+        """White space that the template puts before an answer: one space for Llama 2, none for most others."""
         question, answer = [("user", "a question")], "an answer"
         try:
             prompt = self._rendered(question)
@@ -46,9 +46,9 @@ class ChatTemplate:
         return between if between.isspace() else ""
 
     def prompt(self, system: str | None, user: str) -> str:
-        """Return the prompt up to where the answer begins.
+        """Return the prompt up to the beginning of the answer.
 
-        A system message that the template does not take stands first in the user's message.
+        If the template doesn't support a system message, it is put at the beginning of the user's message.
         """
         if not system:
             return self._rendered([("user", user)])
@@ -57,19 +57,20 @@ class ChatTemplate:
         return self._rendered([("user", f"{system}\n{user}")])
 
     def check(self) -> None:
-        """Raise ConfigError for a template that fails on every message."""
+        """Raise ConfigError if the template fails on every message."""
         if not self.takes_system:
             self._rendered([("user", "a question")])
 
     def _rendered(self, messages: list[tuple[str, str]], to_answer: bool = True) -> str:
         conversation = [{"role": role, "content": content} for role, content in messages]
         try:
-            # Some templates print the date: the same prompt has to be the same tomorrow.
+            # Some templates contain today's date, but the same prompt must be the same tomorrow.
             rendered = self.tokenizer.apply_chat_template(
                 conversation, tokenize=False, add_generation_prompt=to_answer, date_string="26 Jul 2024"
             )
-        except Exception as error:  # anyone's template: its syntax, what it raises, what it may not do
+        except Exception as error:  # anyone can write a template, so anything can go wrong in it
             raise ConfigError(
-                f"{self.name}: its chat template fails ({error_line(error)}); chat=false of the method asks without it"
+                f"{self.name}: the model's chat template fails ({error_line(error)}). To use plain prompts instead, "
+                "set method.NAME.chat=false."
             ) from error
         return str(rendered)

@@ -1,4 +1,4 @@
-"""Scorers of run folders, of their snapshots and copies, and of models of Hugging Face."""
+"""Load scorers from run folders, snapshots, exports and Hugging Face models."""
 
 from pathlib import Path
 
@@ -21,11 +21,24 @@ from train.runs.model_folder import NGRAM, LoadedModel, load_model, read_descrip
 def load_scorer(
     model: str | Path | RunFolder, batch_tokens: int = 8192, device: str = "cpu", progress: bool = False
 ) -> Scorer:
-    """Return the scorer of a run folder, or of a causal or masked Hugging Face model by hub name or local folder.
+    """Load a model for scoring: one that pairscale trained, or a causal or masked Hugging Face model.
 
-    A folder that pairscale wrote, such as RUN/model or an export, is read by pairscale's own code, never by the code
-    in it. `batch_tokens`: most tokens that are read at a time. Raises RunError for a run that is not done or has a
-    damaged model, and what eval.scorers.pretrained.load_pretrained raises.
+    Folders that pairscale wrote, such as RUN/model or an export, are read by pairscale's own code. Code that is in
+    such a folder is never run.
+
+    Args:
+        model: A run folder, a model's folder, or the name of a model on the Hugging Face hub.
+        batch_tokens: The maximum number of tokens to read at a time. It doesn't change the scores.
+        device: The torch device to use, such as "cpu" or "cuda".
+        progress: Whether to show a progress bar while scoring.
+
+    Returns:
+        The scorer, for use with `judge` and `surprisals`. Its own methods are described in eval.scorers.base.Scorer.
+
+    Raises:
+        RunError: If the run isn't finished, or its model is damaged.
+        InputError: If a Hugging Face model can't be found or read.
+        ConfigError: If a model is of a kind that can't be scored.
     """
     execution = Execution(batch_tokens, device, progress)
     run = model if isinstance(model, RunFolder) else RunFolder(Path(model))
@@ -37,9 +50,9 @@ def load_scorer(
 
 
 def run_scorer(run: RunFolder, execution: Execution) -> Scorer:
-    """Return the scorer of a run folder; raises as `load_scorer`.
+    """Return the scorer of a run folder.
 
-    Also RunError where the folder, which may be someone else's, asks for code of theirs to be run.
+    Raises the errors of `load_scorer`, and RunError if the folder, which may come from someone else, asks to run code.
     """
     run.check_done()
     described = run.read_model_config()
@@ -48,8 +61,8 @@ def run_scorer(run: RunFolder, execution: Execution) -> Scorer:
     if unsafe := [f"model.{key}=true" for key in ("trust_remote_code", "allow_pickle") if described.get(key)]:
         model = [f"model={described['name']}", f"model.path={described['path']}", *unsafe]
         raise RunError(
-            f"{run.config}: {' and '.join(unsafe)} would run code that comes with the model, which only a command may "
-            f"ask for: python -m eval study={run.path.parent.name} {' '.join(model)}"
+            f"{run.config}: {' and '.join(unsafe)} would run code that comes with the model. If you trust it, give the "
+            f"setting yourself: python -m eval study={run.path.parent.name} {' '.join(model)}"
         )
     return pretrained_scorer(
         checked(described, PretrainedConfig, run.config, RunError, AGAIN, root="$.model"), execution
@@ -57,10 +70,11 @@ def run_scorer(run: RunFolder, execution: Execution) -> Scorer:
 
 
 def pretrained_scorer(config: PretrainedConfig, execution: Execution) -> Scorer:
-    """Return the scorer of model=hf_causal or model=hf_masked; raises as `load_pretrained`, and RunError.
+    """Return the scorer of model=hf_causal or model=hf_masked.
 
-    A folder that pairscale wrote scores as its run does, to the last bit. With model.trust_remote_code=true, another
-    dtype than fp32 or a begin symbol of one's own, it is read as others' are.
+    A folder that pairscale wrote gives exactly the scores of its run. It is read like any other model, however, if the
+    configuration sets model.trust_remote_code=true, a dtype other than fp32, 4-bit weights or a begin symbol.
+    Raises the errors of `load_pretrained`, and RunError if such a folder is damaged.
     """
     folder = ModelFolder(Path(config.path).expanduser() / (config.revision or ""))
     is_ours = folder.description.is_file() and not config.revisions
@@ -68,16 +82,16 @@ def pretrained_scorer(config: PretrainedConfig, execution: Execution) -> Scorer:
         scorer = folder_scorer(folder, folder.path.name, execution)
         if scorer.masked != config.masked:
             kind = "masked" if scorer.masked else "causal"
-            raise ConfigError(f"model.path={config.path}: a {kind} model; give model=hf_{kind}")
+            raise ConfigError(f"model.path={config.path} is a {kind} model. Use model=hf_{kind}.")
         return scorer
     read = load_pretrained(config, execution)
     if is_ours and not read.masked:
-        read.word_level = load_tokenizer(folder.tokenizer).word_level  # so that <eos> is scored as in its run
+        read.word_level = load_tokenizer(folder.tokenizer).word_level  # so that <eos> is scored as for the run
     return read
 
 
 def folder_scorer(folder: ModelFolder, name: str, execution: Execution) -> Scorer:
-    """Return the scorer of a model in a folder that pairscale wrote. Raises RunError for a damaged one."""
+    """Return the scorer of a model in a folder that pairscale wrote. Raises RunError if it is damaged."""
     if read_description(folder, (*architectures(), NGRAM))["kind"] == NGRAM:
         from train.ngram import load_ngram
 
@@ -98,7 +112,7 @@ def trained_scorer(loaded: LoadedModel, name: str, execution: Execution) -> Caus
     elif loaded.masked:
         scorer = MaskedScorer(Network(loaded.model.network, name, execution, loaded.digest), tokens, execution.progress)
         assert isinstance(loaded.config, HuggingFaceConfig)
-        scorer.shift = loaded.config.shift  # known, so that it need not be probed
+        scorer.shift = loaded.config.shift  # known from the configuration, so it needn't be detected
     else:
         model = CausalNetwork(loaded.model.network, name, execution, loaded.digest, begin=EOS)
         scorer = CausalScorer(model, tokens, name, execution.progress)

@@ -1,4 +1,4 @@
-"""The scorer of masked models (BERT, RoBERTa) and of masked next-token models (GPT-BERT)."""
+"""Score masked models (BERT, RoBERTa) and masked next-token models (GPT-BERT)."""
 
 from __future__ import annotations
 
@@ -24,31 +24,36 @@ from train.loop.device import without_gradients
 
 
 class MaskedScorer(Scorer):
-    """A masked model. The score of a token is its log-probability with it hidden: pseudo-log-likelihood (PLL).
+    """A masked model, scored by pseudo-log-likelihood (PLL): the log-probability of each token when it is hidden.
 
-    `original` hides one token at a time (Salazar et al. 2020); `within_word_l2r`, the default, hides the later tokens
-    of the same word too, which else give a rare word of many tokens away (Kauf and Ivanova 2023).
+    With `policy.pll=original`, one token at a time is hidden (Salazar et al. 2020). With `within_word_l2r`, the
+    default, the later tokens of the same word are hidden as well, because they would give away a rare word of many
+    tokens (Kauf and Ivanova 2023).
 
     A masked next-token model predicts a hidden token at the position before it (GPT-BERT: Charpentier and Samuel 2024,
-    section 2): `policy.pll_shift` is 1 for it, 0 for others, null to detect it by `shift`.
+    section 2). For such a model `policy.pll_shift` is 1, for others 0. If it is null, it is detected (`shift`).
     """
 
     masked = True
 
     def __init__(self, network: Network, tokens: Tokens, progress: bool = False):
-        """Raises ConfigError for a tokenizer without a mask."""
+        """Raise ConfigError if the tokenizer has no mask token."""
         super().__init__(network.name, network.digest, tokens, progress)
         if tokens.mask is None:
-            raise ConfigError(f"{self.name}: its tokenizer has no mask token; a causal model is model=hf_causal")
+            raise ConfigError(
+                f"{self.name}: the tokenizer has no mask token. If this is a causal model, use model=hf_causal."
+            )
         tokens.check("its mask", [tokens.mask])
         self.network, self.mask, self.positions = network, tokens.mask, network.positions
         self.device, self.batch_tokens, self.vocabulary = network.device, network.batch_tokens, network.vocabulary
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
-        """Return scores in the order of `sentences`; each different copy of them is read once."""
+        """Score every token of sentences (see `Scorer.score`). Equal copies with hidden tokens are read once."""
         _check_alone(policy)
         if policy.score_eos:
-            raise ConfigError("policy.score_eos=true: a masked model predicts no end of a sentence")
+            raise ConfigError(
+                "policy.score_eos=true: a masked model doesn't predict the end of a sentence. Set it to false or null."
+            )
         if not sentences:
             return []
         different = list(dict.fromkeys(sentences))
@@ -60,20 +65,21 @@ class MaskedScorer(Scorer):
         return [scores[sentence] for sentence in sentences]
 
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
-        """Yield the ids of each text's own tokens, those that `score` hides."""
+        """Yield for each text the ids of its own tokens, which are those that `score` hides."""
         for ids, _ in self.tokens.encode(texts):
             yield np.asarray(ids, dtype=np.int64)
 
     def pll_shift(self, policy: PolicyConfig) -> int:
-        """Return how many positions before a hidden token it is predicted, by the policy or else by `shift`."""
+        """Return how many positions before a hidden token it is predicted; without a setting, detect it."""
         return self.shift if policy.pll_shift is None else policy.pll_shift
 
     @cached_property
     def shift(self) -> int:
         """How many positions before a hidden token the model predicts it: 1 for a masked next-token model, else 0.
 
-        Found on PLAIN_SENTENCES: each token is hidden alone, and ln p of it is read at its own position and at the one
-        before. It is 1 where the latter is higher by more than half a nat on average and by four standard errors.
+        This is detected on PLAIN_SENTENCES. Each token is hidden alone, and its ln p is read at its own position and
+        at the one before. The shift is 1 if ln p at the position before is higher by more than half a nat on average,
+        and by more than four standard errors.
         """
         copies, tokens = [], []
         for hidden in self._hidden(PLAIN_SENTENCES, "original", shift=0):
@@ -97,18 +103,18 @@ class MaskedScorer(Scorer):
     def _scores(self, texts: list[_Hidden], policy: PolicyConfig) -> list[TokenScores]:
         self.network.check_repeatable(max(len(text.ids) for text in texts))
         counts = [len(text.scored) for text in texts]
-        owner = np.repeat(np.arange(len(texts)), counts)  # of each scored token
+        owner = np.repeat(np.arange(len(texts)), counts)  # the text of each scored token
         place = np.concatenate([np.arange(count) for count in counts])
         targets = np.concatenate([text.ids[text.scored] for text in texts])
         logprobs = np.empty(len(owner))
-        # Both sentences of a pair need the same copy where the word is hidden in which they differ. Copies are compared
-        # by digests and built when they are read: those of long texts would fill the memory.
+        # Both sentences of a pair need the same copy if the word in which they differ is hidden. Copies are compared
+        # by digests and built only when they are read, because those of long texts would fill the memory.
         digests = [_digest(*texts[i].copy(at, self.mask)) for i, at in zip(owner, place, strict=True)]
         numbers = {digest: number for number, digest in enumerate(dict.fromkeys(digests))}
         copy = np.asarray([numbers[digest] for digest in digests], dtype=np.int64)
         by_copy, sizes = np.argsort(copy, kind="stable"), np.bincount(copy)  # (scored tokens,), (different copies,)
         ends = np.cumsum(sizes)
-        first = by_copy[ends - sizes]  # scored token of each copy
+        first = by_copy[ends - sizes]  # one scored token of each copy
         batches = list(length_batches([len(texts[i].ids) for i in owner[first]], self.batch_tokens))
         with without_gradients(self.device, policy.precision == "bf16"):
             for batch in self.with_progress(batches, len(first), "masked copies"):
@@ -127,19 +133,19 @@ class MaskedScorer(Scorer):
         ]
 
     def _copies(self, texts: Sequence[Ids], positions: Sequence[int]) -> Tensor:
-        """Return ln p (B, V) of every token at one position of each text; texts have one length."""
+        """Return ln p (B, V) of every token at one position of each text. The texts must have the same length."""
         tokens = torch.from_numpy(np.stack(texts)).to(self.device)
         return self.network.logprobs_at(tokens, torch.arange(len(texts)), torch.tensor(positions))
 
     def _check(self, text: str, ids: Sequence[int]) -> None:
-        """Raise TextTooLong or InputError for a text that the model does not read."""
+        """Raise TextTooLong or InputError if the model can't read a text."""
         self.check_length(text, len(ids))
         self.tokens.check(text, ids)
 
     def readings(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[Questions, Read]:
         _check_alone(policy)
         shift = self.pll_shift(policy)
-        # A masked next-token model predicts the first token from a symbol that its tokenizer may not put there.
+        # A masked next-token model predicts the first token from a symbol, which its tokenizer may not add.
         (plain,) = self.tokens.marked(["a"])
         before = [self.tokens.first_symbol] if shift and not plain.special[0] else []
 
@@ -151,10 +157,10 @@ class MaskedScorer(Scorer):
         return hidden_words(questions, self.tokens, policy.pll or "within_word_l2r", self._check), read
 
     def _hidden(self, sentences: Sequence[str], pll: str, shift: int) -> Iterator[_Hidden]:
-        """Yield each sentence with its tokens to hide.
+        """Yield each sentence with the tokens to hide for each score.
 
-        Raises ConfigError where nothing stands before a sentence and its first token is predicted there. Also for a
-        sentence in whose words nothing shows where they end, if later tokens of a word are to be hidden.
+        Raises ConfigError if the first token must be predicted from a symbol that the tokenizer doesn't have. Also
+        raises it if later tokens of a word are to be hidden, but nothing shows where the words of a sentence end.
         """
         for sentence, text in zip(sentences, self.tokens.marked(sentences), strict=True):
             ids = np.asarray(text.ids, dtype=np.int64)
@@ -170,23 +176,29 @@ class MaskedScorer(Scorer):
 
 
 def _check_alone(policy: PolicyConfig) -> None:
-    """Raise ConfigError for a policy with a context."""
+    """Raise ConfigError if the scoring settings have a context."""
     if policy.context != "none":
-        raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")
+        raise ConfigError(
+            f"policy.context={policy.context}: a masked model can only score a sentence without context. Use "
+            "policy.context=none."
+        )
 
 
 @dataclass(frozen=True)
 class _Hidden:
-    """A sentence with the symbols that a masked model puts around it, and the tokens to hide for each score."""
+    """The n tokens of a sentence with its special symbols, and the tokens to hide for each of m scores."""
 
     ids: Ids  # (n,)
     scored: Ids  # (m,) positions of the sentence's own tokens
-    spans: npt.NDArray[np.int32]  # (m, 2)
-    until: Ids  # (m,) end of the positions that are hidden, from the scored one on
+    spans: npt.NDArray[np.int32]  # (m, 2) character offsets of these tokens
+    until: Ids  # (m,) end of the hidden positions, which begin at the scored one
     shift: int  # how many positions before a hidden token the model predicts it
 
     def copy(self, place: int, mask: int) -> tuple[Ids, int]:
-        """Return the tokens with the `place`-th scored one hidden, by token `mask`, and where the model predicts it."""
+        """Return the tokens with `mask` in place of the hidden ones, and the position where the model predicts.
+
+        `place` is the index (0 to m - 1) of the scored token.
+        """
         position = int(self.scored[place])
         ids = self.ids.copy()
         ids[position : self.until[place]] = mask

@@ -1,4 +1,4 @@
-"""Networks of transformers as functions from tokens to log-probabilities, with checks of their heads and passes."""
+"""Models of transformers as functions from tokens to log-probabilities, with checks that they behave as assumed."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from train.models.loss import all_logprobs, token_logprobs
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-TREE_TOKENS = 256  # of a tree, whose attention is over all its tokens: more cost more than they save
-LOGIT_BYTES = 1 << 30  # of the logits that are held at a time where the model makes them itself
-CPU_TOKENS = 2048  # more leave a CPU's cache between one layer's passes and the next, for a model as large as GPT-2
-# Nats between two computations of the same log-probabilities, by the precision of the weights; a wrong one is far off.
+TREE_TOKENS = 256  # per tree: every token attends over the whole tree, so larger ones cost more than they save
+LOGIT_BYTES = 1 << 30  # maximum size of the logits in memory, if the model computes them itself
+CPU_TOKENS = 2048  # per batch: with more, a model as large as GPT-2 no longer fits a CPU's cache from layer to layer
+# Tolerated difference (nats) between two computations of the same log-probabilities. Real errors are far larger.
 PROBE_TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
 
 
@@ -43,10 +43,10 @@ class Network:
     """A causal or masked model of transformers."""
 
     def __init__(self, model: PreTrainedModel, name: str, execution: Execution, digest: str | None = None):
-        """`digest`: of the weights, which are checked and digested here without it.
+        """Move the model to its device. If no `digest` of its weights is given, check the weights and compute it.
 
-        On a CPU a batch has 2,048 tokens at most, whatever `execution` says, and fewer where all logits are held.
-        Raises RunError for weights that are not numbers.
+        On a CPU, a batch has at most 2,048 tokens, whatever `execution` says. It has fewer if all logits have to be
+        kept in memory. Raises RunError if weights are infinite or not numbers.
         """
         self.name = name
         if digest is None:
@@ -56,21 +56,21 @@ class Network:
         self.model = model.to(self.device).eval()  # type: ignore[arg-type]
         self.vocabulary = vocabulary_size(self.model)
         self.positions = most_positions(self.model)
-        self.head = self._plain_head()  # weight and bias of the softmax; None: the model changes its logits afterwards
+        self.head = self._plain_head()  # weight and bias of the softmax; None: the model computes its logits otherwise
         self.batch_tokens = execution.batch_tokens
         if self.device.type == "cpu":
             self.batch_tokens = min(self.batch_tokens, CPU_TOKENS)
-        if self.head is None:  # then all logits of a batch are held
+        if self.head is None:  # all logits of a batch are in memory
             self.batch_tokens = min(self.batch_tokens, max(1, LOGIT_BYTES // (4 * self.vocabulary)))
-        self.repeatable = 0  # tokens of the longest text on which two passes were compared
+        self.repeatable = 0  # length in tokens of the longest text on which two passes were compared
 
     @property
     def tolerance(self) -> float:
-        """The nats by which equal log-probabilities of the model may differ."""
+        """How far two equal log-probabilities of the model may differ, in nats."""
         return PROBE_TOLERANCE.get(self.model.dtype, 0.1)
 
     def logprobs_at(self, tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """Return ln p (R, V) in nats, float32, of every token at R places in texts (B, T) of equal length."""
+        """Return ln p (R, V) in nats, float32, of every token at R positions in texts (B, T) of equal length."""
         with forward_errors(self.name, tokens.shape[1]):
             if self.head is None and self._reads_places:
                 return logits_at(self.model, rows, columns, **self._arguments(tokens, {})).float().log_softmax(-1)
@@ -79,17 +79,17 @@ class Network:
             return all_logprobs(self.hidden(tokens)[rows, columns], *self.head)
 
     def logits(self, tokens: Tensor, **order: Tensor) -> Tensor:
-        """Return logits (B, T, V), float32; `order`: masks and positions in place of the usual ones."""
+        """Return logits (B, T, V), float32. `order` contains masks and positions that replace the usual ones."""
         logits: Tensor = self.model(**self._arguments(tokens, order)).logits
         return logits.float()
 
     def hidden(self, tokens: Tensor, **order: Tensor) -> Tensor:
-        """Return the input (B, T, D) of a plain head, in its type: some models turn logits into float32 themselves."""
+        """Return the input (B, T, D) of a plain head, converted to the head's number format."""
         assert self.head is not None
         return inputs_of_head(self.model, **self._arguments(tokens, order)).to(self.head[0].dtype)
 
     def check_repeatable(self, tokens: int) -> None:
-        """Raise ConfigError if two passes over a text of so many tokens differ."""
+        """Raise ConfigError if two passes over the same text of `tokens` tokens differ."""
         if tokens <= self.repeatable:
             return
         text = torch.from_numpy(np.resize(np.random.default_rng(0).permutation(self.vocabulary), (1, tokens)))
@@ -99,15 +99,15 @@ class Network:
         if not torch.allclose(one, other, rtol=0, atol=self.tolerance, equal_nan=True):
             far = float((one - other).nan_to_num().abs().max())
             raise ConfigError(
-                f"{self.name}: two passes over one text of {tokens} tokens differ by up to {far:.2g} nats, so its "
-                "scores would be random (a Reformer's hashing is, unless its config.json sets hash_seed)"
+                f"{self.name}: two passes over the same text of {tokens} tokens differ by up to {far:.2g} nats, so the "
+                "scores would be random. For a Reformer, set hash_seed in its config.json."
             )
         self.repeatable = tokens
 
     def _arguments(self, tokens: Tensor, order: dict[str, Tensor]) -> dict[str, Any]:
-        """Return the arguments of a pass over texts (B, T) of equal length, all of whose tokens are seen.
+        """Return the arguments for a pass over texts (B, T) of equal length, without padding.
 
-        Without a mask some models take the begin symbol for padding, where the two are one.
+        The mask is given because some models otherwise take the begin symbol for padding, if it is the same token.
         """
         arguments = {"attention_mask": torch.ones_like(tokens), "use_cache": False}
         taken = inspect.signature(self.model.forward).parameters
@@ -120,31 +120,31 @@ class Network:
         try:
             with forward_errors(self.name, 4):
                 return softmax_of(self.model) if has_plain_head(self.model, probe) else None
-        except InputError:  # some read no text that is so short; their own logits are right in any case
+        except InputError:  # some can't read such a short text; their own logits are right in any case
             return None
 
     @cached_property
     def _reads_places(self) -> bool:
-        """Whether a head that is not plain can be given the places alone whose logits are needed."""
+        """Whether a head that isn't plain can compute the logits of only the positions that are needed."""
         probe = torch.arange(2, 10, device=self.device).view(2, 4) % self.vocabulary
         try:
             with forward_errors(self.name, 4):
                 return reads_places(self.model, **self._arguments(probe, {}))
-        except InputError:  # of a short text, or of a model that needs the logits of all places
+        except InputError:  # the text is too short for the model, or it needs the logits of all positions
             return False
 
 
 class CausalNetwork(Network, CausalModel):
-    """A causal model of transformers, which reads what stands before a text with it."""
+    """A causal model of transformers. It reads the context before a text again with each text."""
 
     def __init__(self, *arguments: Any, begin: int, **options: Any):
-        """Arguments of Network; `begin`: the begin symbol. Raises what Network does.
+        """Take the arguments of Network, and the id of the begin symbol.
 
-        Also ConfigError for a model that sees the tokens after the one that it predicts.
+        Raises the errors of Network, and ConfigError if the model sees tokens after the one that it predicts.
         """
         super().__init__(*arguments, **options)
         self.begin = begin
-        self.window = getattr(self.model.config.get_text_config(), "sliding_window", None) or None  # 0 means none, too
+        self.window = getattr(self.model.config.get_text_config(), "sliding_window", None) or None  # 0 means none
         with forward_errors(self.name, 4):
             self._check_causal()
         longest = min(filter(None, (TREE_TOKENS, self.positions, self.window)))
@@ -155,7 +155,7 @@ class CausalNetwork(Network, CausalModel):
         return before, ()
 
     def tree_tokens(self, longest: int) -> int | None:
-        # A mask of ancestors takes the place of a model's own, which may be a window narrower than a long text.
+        # The mask of ancestors replaces the model's own mask, which may be a window narrower than a long text.
         return TREE_TOKENS if self.reads_trees and longest <= min(TREE_TOKENS, self.window or TREE_TOKENS) else 0
 
     def logprobs(self, forest: Forest, state: State) -> Tensor:
@@ -174,22 +174,23 @@ class CausalNetwork(Network, CausalModel):
         return self.logprobs_at(tokens, rows, columns)
 
     def _tree_order(self, parents: Tensor, depths: Tensor) -> dict[str, Tensor]:
-        """Return the arguments that make a model read each token (B, T) after its ancestors alone."""
+        """Return the arguments that make a model read each token (B, T) after its ancestors only."""
         seen = ancestors(parents)[:, None]  # (B, 1, T, T)
         mask = torch.zeros(seen.shape, dtype=self.model.dtype, device=self.device)
         mask.masked_fill_(~seen, torch.finfo(self.model.dtype).min)
         return {"attention_mask": mask, "position_ids": depths}
 
     def _follows_trees(self, longest: int) -> bool:
-        """Return True if the model follows given masks and positions: some take their own from the order of tokens.
+        """Return True if the model uses the masks and positions that it is given instead of the order of the tokens.
 
-        The probe is a tree as large as any, of two texts of up to `longest` tokens: what it sees may be narrower.
+        This is tested on the largest possible tree, with two texts of up to `longest` tokens, because a model may see
+        fewer tokens than that.
         """
 
         def logprobs(tokens: Tensor, **order: Tensor) -> Tensor:
             if self.head is None:
                 return self.logits(tokens, **order).log_softmax(-1)
-            # In float32: logits of -100, as GPT-2's are, have steps of half a nat in bfloat16.
+            # In float32, because logits near -100, such as GPT-2's, are half a nat apart in bfloat16.
             weight, bias = (part.float() for part in self.head)
             return (self.hidden(tokens, **order).float() @ weight.T + bias).log_softmax(-1)
 
@@ -197,66 +198,69 @@ class CausalNetwork(Network, CausalModel):
         texts = [np.concatenate([[self.begin], ids]) for ids in self._random_tokens(2, length + 1)]
         (forest,) = forests(texts, np.asarray([1, 1]), 2 * TREE_TOKENS, 2 * TREE_TOKENS)
         tokens, parents, depths, _, _ = forest.tensors(self.device)
-        after = torch.from_numpy(forest.rows[forest.by_text]).to(self.device)  # of the first text, then of the second
+        after = torch.from_numpy(forest.rows[forest.by_text]).to(self.device)  # the first text, then the second
         with torch.inference_mode():
             try:
                 tree = logprobs(tokens, **self._tree_order(parents, depths))[0, after]
             except torch.OutOfMemoryError:
                 raise
             except (TypeError, ValueError, RuntimeError, IndexError, AssertionError):
-                return False  # of its signature or of the mask's shape: its texts are read alone, as progress says
+                return False  # it doesn't accept such arguments or masks; its texts are read one by one
             read = torch.from_numpy(np.stack([texts[text] for text in forest.texts])[:, :-1]).to(self.device)
             half = read.shape[1] // 2
             alone, others_before = logprobs(read), logprobs(torch.cat([read.flip(0)[:, :half], read[:, half:]], 1))
         return self._same(alone.flatten(0, 1), tree, effect=_distance(alone[:, half:], others_before[:, half:]))
 
     def _check_causal(self) -> None:
-        """Raise ConfigError for a model whose logits change with what stands after them."""
+        """Raise ConfigError if the logits of the model depend on later tokens, and InputError if they are NaN."""
         ids = np.concatenate([np.full((2, 1), self.begin), self._random_tokens(2, 3)], axis=1)
         ids[1, :3] = ids[0, :3]
         with torch.inference_mode():
             logits = self.logits(torch.from_numpy(ids).to(self.device)).log_softmax(-1)
         if bool(logits.isnan().any()):
             raise InputError(
-                f"{self.name}: its logits are NaN, so no score would be a number (model.dtype={self.model.dtype})"
+                f"{self.name}: the model's logits are NaN in {self.model.dtype}, so it can't give scores. Try "
+                "model.dtype=fp32."
             )
         if not self._same(logits[0, :3], logits[1, :3], effect=_distance(*logits[:, 3])):
             raise ConfigError(
-                f"{self.name}: no causal model: its prediction of a token changes with the tokens after it; for a "
-                "masked model give model=hf_masked"
+                f"{self.name} isn't a causal model, because its prediction of a token changes with the tokens after "
+                "it. If it is a masked model, use model=hf_masked."
             )
 
     def _random_tokens(self, texts: int, tokens: int) -> Ids:
-        """Return ids (texts, tokens) of the vocabulary, always the same ones."""
+        """Return random token ids (texts, tokens), the same in every call."""
         return np.random.default_rng(0).integers(self.vocabulary, size=(texts, tokens))
 
     def _same(self, one: Tensor, other: Tensor, effect: float) -> bool:
-        """Return True if log-probabilities are equal up to rounding, which is small beside an `effect` of context.
+        """Return True if log-probabilities are equal up to rounding, which is small compared with `effect`.
 
-        A model with new weights hardly depends on its context, so that an error would be small, too. A rounding of some
-        of float32's steps, which are larger for larger numbers, is allowed to any model.
+        `effect` is how much the context changes the log-probabilities (nats). It is small for an untrained model, whose
+        errors would be small, too. Differences of a few float32 steps are always allowed.
         """
-        part = 1e-3 if self.model.dtype == torch.float32 else 0.25  # coarser numbers round more
+        part = 1e-3 if self.model.dtype == torch.float32 else 0.25  # shorter formats round more coarsely
         return torch.allclose(one, other, rtol=1e-6, atol=min(self.tolerance, max(1e-5, part * effect)))
 
 
 def _distance(one: Tensor, other: Tensor) -> float:
-    """Return the largest difference of finite log-probabilities, in nats."""
+    """Return the largest difference between log-probabilities, in nats. Values that aren't finite count as 0."""
     return float((one - other).nan_to_num(0, 0, 0).abs().max())
 
 
 @contextmanager
 def forward_errors(name: str, tokens: int) -> Iterator[None]:
-    """Raise InputError, in one line, for whatever the code of a model raises on texts of `tokens` tokens.
+    """Turn any error of a model's code into a one-line InputError that names the length of the texts, in tokens.
 
-    Some architectures read no text that is shorter than their pooling, or only texts of one length.
+    Some architectures can't read texts that are shorter than their pooling window, or read texts of one length only.
     """
     try:
         yield
     except (PairscaleError, torch.OutOfMemoryError, MemoryError):
         raise
     except Exception as error:
-        raise InputError(f"{name}: its code fails on a text of {tokens} tokens ({error_line(error)})") from error
+        raise InputError(
+            f"{name}: the model's own code fails on a text of {tokens} tokens ({error_line(error)})."
+        ) from error
 
 
 def vocabulary_size(model: PreTrainedModel) -> int:
@@ -264,13 +268,13 @@ def vocabulary_size(model: PreTrainedModel) -> int:
     size = int(model.config.get_text_config().vocab_size)
     try:
         embeddings = model.get_input_embeddings()
-    except (AttributeError, NotImplementedError):  # of code that comes with a model
+    except (AttributeError, NotImplementedError):  # raised by the code of some models
         return size
     return min(size, int(getattr(embeddings, "num_embeddings", size)))
 
 
 def weights_digest(model: nn.Module) -> str:
-    """Return the SHA-256 over names, types and values of all weights, whatever files they came from."""
+    """Return the SHA-256 of the names, types and values of all weights, whatever files they came from."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -279,7 +283,10 @@ def weights_digest(model: nn.Module) -> str:
 
 
 def check_finite(model: nn.Module, name: str) -> None:
-    """Raise RunError for weights that are infinite or not numbers: no score of theirs means anything."""
+    """Raise RunError if weights are infinite or not numbers, because the scores would be meaningless."""
     for parameter, weight in model.named_parameters():
         if weight.is_floating_point() and not bool(weight.isfinite().all()):
-            raise RunError(f"{name}: its weights hold infinity or NaN (in {parameter}); they are damaged")
+            raise RunError(
+                f"{name}: the weights {parameter} contain infinity or NaN, so the model is damaged. Train or download "
+                "it again."
+            )

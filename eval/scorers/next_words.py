@@ -1,16 +1,16 @@
-"""What a model expects after a context: the probability and rank of candidate words, and the most probable words.
+"""Predict the next word after a context: probabilities and ranks of candidate words, and the most probable words.
 
-Causal models read `context.rstrip()` and each candidate with its space; masked ones that with " ." after it, and the
-candidate hidden. Character offsets tell which tokens are the candidate's. The probability of one of several tokens is
-that of all of them, left to right; a masked model then has as many masks as the candidate has tokens, which are filled
-in from the left (policy.pll=within_word_l2r, the default; original: each is hidden alone).
+A causal model reads `context.rstrip()`, a space and the candidate. A masked model reads the same followed by " .", with
+the candidate hidden. Character offsets show which tokens belong to the candidate. A candidate of several tokens has the
+product of their probabilities, from left to right. A masked model then reads one mask per token, and the masks are
+filled in from the left (policy.pll=within_word_l2r, the default) or hidden one at a time (policy.pll=original).
 
-Ranks and top words are over whole words: tokens that begin a word and look like one (letters and digits, no marks
-alone). No tokenizer tells that a token also begins longer words, so a causal model's " wait" counts as a word though
-its probability holds that of " waiter". If that longer word is the candidate, its first token competes with what is
-left of its probability. A masked model sees the full stop that ends the word.
+Ranks and top words are over whole words: tokens that begin a word and consist of letters and digits, not just marks. No
+tokenizer says whether a token can also begin a longer word. For a causal model, " wait" therefore counts as a word,
+although its probability includes that of " waiter". If the longer word is the candidate, its own probability is first
+subtracted from that of its first token. A masked model sees the full stop after the word.
 
-Each context is read once for all of its candidates, with a longer reading only if one has several tokens.
+Each context is read once for all of its candidates, and again only for candidates of several tokens.
 """
 
 from __future__ import annotations
@@ -28,45 +28,45 @@ from eval.scorers.tokens import Tokens
 from eval.scorers.trees import FloatArray
 
 Question = tuple[str, str]  # context, candidate
-# Texts (B, T) of equal length, R rows and R columns of them -> ln p (R, V) of all tokens there, nats.
+# Takes texts (B, T) of equal length, R rows and R columns, and returns ln p (R, V) of all tokens there, in nats.
 Read = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
 class NextWords:
-    """The words that a model expects after one context, and how it ranks C candidates."""
+    """A model's predictions after one context: C candidates, and the k most probable words."""
 
-    logprobs: FloatArray  # (C,) nats; NaN where the model cannot express the candidate
-    ranks: npt.NDArray[np.int64]  # (C,) 1 + number of whole words that are more probable; 0 where not expressible
-    tokens: npt.NDArray[np.int64]  # (C,)
-    words: list[str]  # the most probable whole words, the first one first
+    logprobs: FloatArray  # (C,) nats; NaN if the model can't express the candidate
+    ranks: npt.NDArray[np.int64]  # (C,) 1 + the number of more probable whole words; 0 if it can't be expressed
+    tokens: npt.NDArray[np.int64]  # (C,) number of tokens
+    words: list[str]  # the k most probable whole words, most probable first
     word_logprobs: FloatArray  # (k,) nats
 
 
 @dataclass(eq=False)
 class Reading:
-    """Tokens to read, and the uses of the distributions that they lead to."""
+    """Tokens to read, and what the predictions at their positions are used for."""
 
     ids: tuple[int, ...]
-    words_at: int | None = None  # the position whose distribution is that of the next word
+    words_at: int | None = None  # the position at which the next word is predicted
     terms: list[tuple[int, int, int]] = field(default_factory=list)  # position, token, candidate: ln p to add up
-    candidates: list[int] = field(default_factory=list)  # that are ranked at `words_at`
-    contexts: list[str] = field(default_factory=list)  # whose most probable words those at `words_at` are
+    candidates: list[int] = field(default_factory=list)  # candidates to rank at `words_at`
+    contexts: list[str] = field(default_factory=list)  # contexts that get their top words from `words_at`
 
     @property
     def positions(self) -> list[int]:
-        """Positions whose distributions are used, in order."""
+        """The positions whose predictions are used, in increasing order."""
         used = {position for position, _, _ in self.terms}
         return sorted(used if self.words_at is None else used | {self.words_at})
 
 
 class Questions:
-    """Questions about next words: what has to be read for them, and the answers so far."""
+    """Questions about next words, with the texts that have to be read and the answers so far."""
 
     def __init__(self, readings: list[Reading], spans: Sequence[Sequence[int]], unknown: int | None, splits: bool):
-        """`spans`: the tokens of each candidate.
+        """Prepare answers for candidates, whose tokens are `spans`.
 
-        `splits`: the probability of a candidate's first token holds its own, as in causal models.
+        `splits`: whether the probability of a candidate's first token includes that of the candidate (causal models).
         """
         self.readings, self.splits = readings, splits
         self.spans = spans
@@ -78,14 +78,14 @@ class Questions:
 
     @property
     def stages(self) -> list[list[Reading]]:
-        """The readings whose terms are needed before candidates are ranked, and the others."""
+        """The readings in two stages: first those whose terms are needed for ranking candidates, then the others."""
         stages = [[one for one in self.readings if (one.words_at is None) == early] for early in (True, False)]
         return [stage for stage in stages if stage]
 
     def add(self, batch: Sequence[Reading], lines: Tensor, words: Mapping[int, str], k: int) -> None:
-        """Add ln p (R, V) at the positions of a batch of readings.
+        """Add the results of a batch of readings: ln p (R, V) of all tokens at their positions.
 
-        `words`: tokens that are whole words; `k`: how many of the most probable ones are wanted.
+        `words` are ids and texts of the tokens that are whole words, and `k` is how many top words to keep.
         """
         row = {key: number for number, key in enumerate((one, at) for one in batch for at in one.positions)}
         terms = [(row[one, at], token, candidate) for one in batch for at, token, candidate in one.terms]
@@ -106,30 +106,30 @@ class Questions:
                 self.top |= dict.fromkeys(one.contexts, top)
 
     def _rank(self, line: Tensor, candidates: list[int]) -> None:
-        """Rank candidates; line (V,): ln p of the next word, -inf for what is none."""
+        """Rank candidates. `line` (V,) is ln p of the next word, with -inf for tokens that aren't words."""
         logprobs = torch.tensor(self.logprobs[candidates], dtype=line.dtype, device=line.device)
         better = (line > logprobs[:, None]).sum(1).tolist()
         for number, count, logprob in zip(candidates, better, logprobs.tolist(), strict=True):
             held = False
             if self.splits and len(self.spans[number]) > 1:
-                # p(first) - p(candidate), all that other words have of the first token, is no more than p(candidate).
+                # p(first) - p(candidate), the share of all other words in the first token, is at most p(candidate).
                 held = logprob < float(line[self.spans[number][0]]) <= logprob + math.log(2)
             self.ranks[number] = 1 + count - held
 
     def answer(self, context: str, numbers: list[int]) -> NextWords:
-        """Return the answer to a context, with candidates by their numbers."""
+        """Return the predictions after a context for candidates with these numbers."""
         return NextWords(self.logprobs[numbers], self.ranks[numbers], self.tokens[numbers], *self.top[context])
 
 
 def is_known(span: Sequence[int], unknown: int | None) -> bool:
-    """Return True if a model can express a candidate of these tokens."""
+    """Return True if a model can express a candidate with these tokens."""
     return len(span) > 0 and unknown not in span
 
 
 def left_to_right(
     questions: Sequence[Question], tokens: Tokens, before: list[int], check_length: Callable[[str, int], None]
 ) -> Questions:
-    """Return what a model reads that predicts each token from those before it; `before`: read before each text."""
+    """Return what a causal model has to read to answer questions. The tokens `before` are put before each text."""
     cuts = []
     texts = [f"{context} {word}" for context, word in questions]
     for (context, _), (ids, spans) in zip(questions, tokens.encode(texts), strict=True):
@@ -137,9 +137,9 @@ def left_to_right(
         cuts.append((tuple(ids[:start]), tuple(ids[start:])))
     known = [is_known(span, tokens.unknown) for _, span in cuts]
     readings: dict[tuple[tuple[int, ...], tuple[int, ...]], Reading] = {}
-    after: dict[tuple[int, ...], Reading] = {}  # some reading that begins with a context
+    after: dict[tuple[int, ...], Reading] = {}  # a reading that begins with this context
     shown = set()
-    # Candidates of several tokens first: what is read for them tells of the others too.
+    # Candidates of several tokens come first, because their readings also answer the questions about the others.
     for number in sorted(range(len(questions)), key=lambda number: -len(cuts[number][1]) if known[number] else 0):
         prefix, span = cuts[number]
         rest = span[:-1] if known[number] else ()
@@ -161,7 +161,7 @@ def left_to_right(
 def hidden_words(
     questions: Sequence[Question], tokens: Tokens, pll: str, check: Callable[[str, Sequence[int]], None]
 ) -> Questions:
-    """Return what a masked model reads (Ettinger 2020, section 6): context, masks for the candidate, full stop."""
+    """Return what a masked model has to read: context, masks and a full stop (Ettinger 2020, section 6)."""
     assert tokens.mask is not None
     texts = [f"{context} {word} ." for context, word in questions]
     copies: dict[tuple[int, ...], Reading] = {}

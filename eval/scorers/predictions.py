@@ -1,7 +1,7 @@
-"""What a model that reads from left to right expects at each token of a text, however long the text is.
+"""Predict each token of a text of any length with a causal model.
 
-A text with more tokens than the window is read in steps: each window begins after the begin symbol, and the last of its
-tokens, a step of them, are those that count; the tokens before them are their context.
+A text with more tokens than a window is read in several windows, each after a begin symbol. Every further window adds
+`step` tokens: these are predicted, and the tokens before them in the window are their context.
 """
 
 from __future__ import annotations
@@ -18,46 +18,46 @@ from eval.scorers.tokens import Spans, Tokens
 from eval.scorers.trees import FloatArray
 from pairscale.errors import check_between
 
-USUAL = 1024  # tokens of a window
-CACHED = 1 << 18  # values that are worked on at a time
-LEAST = -1e30  # nats, in place of -inf, which times a probability of 0 is no number
+USUAL = 1024  # default number of tokens in a window
+CACHED = 1 << 18  # values to process at a time
+LEAST = -1e30  # nats, instead of -inf, because -inf times a probability of 0 would be NaN
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPredictions:
-    """Predictions at the n tokens of one text; logarithms are natural."""
+    """Predictions at the n tokens of one text. Logarithms are natural."""
 
-    logprobs: FloatArray  # (n,) nats, of the tokens that are there
-    entropies: FloatArray  # (n,) nats, of the distribution over tokens in each one's place
-    ranks: npt.NDArray[np.int64]  # (n,) 1 + number of more probable tokens
+    logprobs: FloatArray  # (n,) nats, of the actual tokens
+    entropies: FloatArray  # (n,) nats, of the distribution over all tokens at each position
+    ranks: npt.NDArray[np.int64]  # (n,) 1 + the number of more probable tokens
     spans: npt.NDArray[np.int32]  # (n, 2) character offsets into the text
-    unk: npt.NDArray[np.bool_]  # (n,)
-    # (n + 1,) ln of the probability that a word ends before each token, and after the last: that the next token has the
-    # mark of a new word or ends the text. 0 where each token is a word.
+    unk: npt.NDArray[np.bool_]  # (n,) whether the token is <unk>
+    # (n + 1,) ln of the probability that a word ends before each token, and after the last one. A word ends if the next
+    # token begins a new word or ends the text. 0 if each token is a word.
     ends: FloatArray
-    begin: float  # ln of the probability that a text begins with a token marked like its first one
+    begin: float  # ln of the probability that the first token begins a word, or doesn't, as the actual one
 
 
 @dataclass(eq=False)
 class Window:
-    """One reading of a text: `ids` with what stands before them; from the place `start` on they predict `targets`."""
+    """Part of a text that is read at once."""
 
-    ids: tuple[int, ...]
-    start: int
-    targets: list[int]  # the tokens that count; any token in the place after the text's last one
-    values: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  # (3 or 5, targets), of `of_places`
+    ids: tuple[int, ...]  # the tokens to read, including those before the text
+    start: int  # the position from which on `targets` are predicted
+    targets: list[int]  # the tokens to predict; after the last token of the text, an arbitrary one
+    values: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  # (3 or 5, targets), from `of_places`
 
     @property
     def positions(self) -> range:
-        """The places whose predictions count."""
+        """The positions whose predictions count."""
         return range(self.start, self.start + len(self.targets))
 
 
 def window_size(size: int | None, step: int | None, most: int | None) -> tuple[int, int]:
-    """Return the tokens of a window, by default USUAL or the `most` that a model reads, and those of a step.
+    """Return the number of tokens in a window and in a step.
 
-    A step is half of a window if None. Raises ConfigError for a size that the model does not read and for a step that
-    is longer than the window.
+    By default, a window has USUAL tokens, or `most` if the model can't read as many, and a step is half a window.
+    Raises ConfigError if the model can't read such a window, or if the step is longer than the window.
     """
     most = 10**6 if most is None else most
     size = size or min(USUAL, most)
@@ -67,7 +67,7 @@ def window_size(size: int | None, step: int | None, most: int | None) -> tuple[i
 
 
 def spans_of_windows(tokens: int, size: int, step: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the begin and end of each window, and the first of its tokens that counts, of a text of `tokens`."""
+    """Yield for each window of a text of `tokens` its begin, its end, and its first token that counts."""
     end = min(size, tokens)
     yield 0, end, 0
     while end < tokens:
@@ -76,17 +76,18 @@ def spans_of_windows(tokens: int, size: int, step: int) -> Iterator[tuple[int, i
 
 
 def windows(ids: Sequence[int], before: Sequence[int], size: int, step: int) -> Iterator[Window]:
-    """Yield the windows of a text, after `before`. The last one also predicts what follows the text."""
+    """Yield the windows of a text, with the tokens `before` in front. The last one also predicts what follows."""
     for begin, end, first in spans_of_windows(len(ids), size, step):
         targets = [*ids[first:end], *([0] if end == len(ids) else [])]
         yield Window((*before, *ids[begin:end]), len(before) - 1 + first - begin, targets)
 
 
 def of_places(lines: Tensor, targets: Sequence[Sequence[int]], boundaries: Tensor | None) -> list[FloatArray]:
-    """Return for each window the numbers (3 or 5, R) at the places of its targets.
+    """Return for each window an array (3 or 5, targets) of values at its targets.
 
-    They are ln p of the target, its rank, the entropy, and with `boundaries` ln of both masses. lines (R, V): ln p of
-    all tokens at the places of all windows, one after another.
+    The values are ln p of the target, its rank and the entropy, and with `boundaries` the ln of the probabilities that
+    the token doesn't begin a word, and that it does. `lines` (R, V) has ln p of all tokens at the positions of all R
+    targets, one window after the other.
     """
     step = max(1, CACHED // lines.shape[1])
     all_targets = torch.tensor([target for of_window in targets for target in of_window], device=lines.device)
@@ -107,7 +108,7 @@ def of_places(lines: Tensor, targets: Sequence[Sequence[int]], boundaries: Tenso
 def joined(
     of_text: Sequence[Window], ids: Sequence[int], spans: Spans, unknown: int | None, boundaries: Tensor | None
 ) -> TokenPredictions:
-    """Return the predictions of a text from those of its windows; `unknown`: id of `<unk>`."""
+    """Join the predictions of a text's windows. `unknown` is the id of `<unk>`."""
     logprobs, ranks, entropies, *marks = np.concatenate([window.values for window in of_text], axis=1)
     ends, begin = np.zeros(len(ids) + 1), 0.0
     if boundaries is not None:
@@ -119,10 +120,10 @@ def joined(
 
 
 def boundaries(tokens: Tokens, vocabulary: int) -> Tensor:
-    """Return (V, 2): 1 for the tokens that do not begin a word, and for those that do; special ones are both.
+    """Return an array (V, 2) with 1 for tokens that don't begin a word, and 1 for tokens that do.
 
-    Those of the model that its tokenizer does not have are neither. An end of a text ends a word, too (Pimentel and
-    Meister 2024, section 4.2).
+    Special tokens have 1 in both columns, because the end of a text also ends a word (Pimentel and Meister 2024,
+    section 4.2). Tokens that the model has but its tokenizer doesn't have 0 in both.
     """
     masks = torch.zeros(vocabulary, 2)
     masks[: len(tokens), 0] = 1

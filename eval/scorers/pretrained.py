@@ -1,6 +1,7 @@
-"""Loading of Hugging Face models, by name on the hub or from a local folder, and their revisions.
+"""Load Hugging Face models and their revisions, by name from the hub or from a local folder.
 
-Weights are read from safetensors and code from the transformers package only, unless the configuration allows more.
+Unless the configuration allows more, weights are read from safetensors only, and no code is run except that of the
+transformers package.
 """
 
 from __future__ import annotations
@@ -30,24 +31,31 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 AUTO_CLASSES = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}
-# Files of a tokenizer: one of these is there, whatever the class.
+# Every tokenizer, of whatever class, has at least one of these files.
 TOKENIZER_FILES = ("tokenizer.json", "*vocab*", "*.model", "*.spm", "*.tiktoken", "*.codes", "dict.txt")
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def load_pretrained(config: PretrainedConfig, execution: Execution) -> CausalScorer | MaskedScorer:
-    """Return the scorer of a Hugging Face model.
+    """Load a Hugging Face model for scoring.
 
-    Its tokenizer may lie in the folder above a local one, as beside the checkpoints that a Trainer leaves: the scorer's
-    `tokenizer_path` then names that folder. Raises InputError for a model that is not there, cannot be had without a
-    network, has its weights only as a pickle, or comes without its tokenizer, and for whatever goes wrong in reading it
-    or in code that it brings; ConfigError for one of the other kind and for options that this machine cannot follow;
-    RunError for weights that are no numbers.
+    The tokenizer of a local model may be in the folder above the model's, where a transformers Trainer leaves it. The
+    scorer's `tokenizer_path` then names that folder.
+
+    Raises:
+        InputError: If the model is missing, needs a network that isn't there, has only pickled weights or no tokenizer,
+            or if reading it or running its own code fails.
+        ConfigError: If the model is causal instead of masked or the other way round, or if this machine doesn't
+            support an option.
+        RunError: If its weights are infinite or not numbers.
     """
     if config.revisions is not None:
-        raise ConfigError("model.revisions: only python -m eval reads several; give model.revision=NAME")
+        raise ConfigError(
+            "model.revisions: only python -m eval can score several revisions. Name a single one with "
+            "model.revision=NAME."
+        )
     if config.load_in_4bit and not torch.cuda.is_available():
-        raise ConfigError("model.load_in_4bit=true: needs an NVIDIA GPU with CUDA, and there is none here")
+        raise ConfigError("model.load_in_4bit=true needs an NVIDIA GPU with CUDA, but none was found. Leave it out.")
     offline_without_network()
     transformers = import_transformers()
     path, revision = _local(config.path), config.revision
@@ -70,9 +78,9 @@ def scorer_of(
     masked: bool = False,
     begin: str | None = None,
 ) -> CausalScorer | MaskedScorer:
-    """Return the scorer of a model of transformers; raises what HubTokens, Network, and the scorers do.
+    """Return the scorer of a model of transformers. Raises the errors of HubTokens, Network and the scorers.
 
-    `begin` is the token that stands before a sentence where the tokenizer names none.
+    `begin` is the token to put before each sentence instead of the tokenizer's BOS or EOS.
     """
     tokens = HubTokens(tokenizer, name, vocabulary_size(model), None if masked else begin)
     scorer: CausalScorer | MaskedScorer
@@ -86,9 +94,9 @@ def scorer_of(
 
 
 def load_of_any_kind(path: str, execution: Execution) -> CausalScorer | MaskedScorer:
-    """Return the scorer of a model in float32: a masked one if its config.json names no other class, else a causal one.
+    """Return the scorer of a model in float32. It is taken as causal unless its config.json names only a masked class.
 
-    Raises what `load_pretrained` does.
+    Raises the errors of `load_pretrained`.
     """
     config = PretrainedConfig(name="hf_causal", kind="causal", path=path, dtype="fp32")
     try:
@@ -98,12 +106,12 @@ def load_of_any_kind(path: str, execution: Execution) -> CausalScorer | MaskedSc
 
 
 class OtherKind(ConfigError):
-    """A model is masked, not causal, or the other way round."""
+    """A model is masked instead of causal, or the other way round."""
 
 
 @dataclass(frozen=True)
 class _Source:
-    """The files of a model: a local folder, or a repository of the hub."""
+    """The files of a model: a local folder, or a repository on the hub."""
 
     config: PretrainedConfig
     path: str
@@ -111,12 +119,12 @@ class _Source:
 
     @property
     def where(self) -> str:
-        """For messages."""
+        """The configuration keys that name the model, for messages."""
         revision = f" model.revision={self.config.revision}" if self.config.revision else ""
         return f"model.path={self.config.path}{revision}"
 
     def load(self, transformers: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerFast, str | None]:
-        """Return the model, its tokenizer, and the folder of this if it is not the model's."""
+        """Return the model, its tokenizer, and the tokenizer's folder if it isn't the model's folder."""
         options: dict[str, Any] = {"revision": self.revision, "trust_remote_code": self.config.trust_remote_code}
         described = transformers.AutoConfig.from_pretrained(self.path, **options)
         self.check_kind(described)
@@ -131,14 +139,14 @@ class _Source:
         return model, tokenizer, None if tokenizer_path == self.path else tokenizer_path
 
     def model_of_library(self, transformers: Any, options: dict[str, Any]) -> PreTrainedModel:
-        """Return the model by a class of the transformers package."""
+        """Load the model with a class of the transformers package."""
         if self.config.load_in_4bit:
             options = options | {"quantization_config": transformers.BitsAndBytesConfig(load_in_4bit=True)}
         model: PreTrainedModel
         model, loading = getattr(transformers, AUTO_CLASSES[self.config.kind]).from_pretrained(
             self.path,
             output_loading_info=True,
-            ignore_mismatched_sizes=True,  # to name them: the library's own error is a table
+            ignore_mismatched_sizes=True,  # for our own message, because the library's is a long table
             dtype=DTYPES[self.config.dtype],
             use_safetensors=None if self.config.allow_pickle else True,
             **options,
@@ -147,18 +155,18 @@ class _Source:
             name, shape, needed = mismatched[0]
             more = f" and {len(mismatched) - 1} more" if len(mismatched) > 1 else ""
             raise InputError(
-                f"{self.where}: its weights do not fit its config.json: {name} is {' x '.join(map(str, shape))}, not "
-                f"{' x '.join(map(str, needed))}{more}"
+                f"{self.where}: the weights don't fit config.json: {name} is {' x '.join(map(str, shape))} instead of "
+                f"{' x '.join(map(str, needed))}{more}. Get both files from the same model."
             )
         self.check_complete(loading["missing_keys"])
         return model
 
     def model_of_own_code(self, described: Any, reference: str) -> PreTrainedModel:
-        """Return the model by the class that comes with it, as that class itself builds it, then its weights.
+        """Build the model with the class that comes with it, then load its weights.
 
-        `from_pretrained` of transformers 5 is not for most such code, which was written for transformers 4: it builds
-        the model without memory, which leaves buffers that `__init__` fills and no file holds as they happen to be, and
-        it needs what `post_init` sets, which GPT-BERT and LTG-BERT do not call.
+        Most such code was written for transformers 4 and doesn't work with `from_pretrained` of transformers 5. That
+        builds the model without memory, so buffers that `__init__` fills and no file contains keep arbitrary values.
+        It also needs attributes that `post_init` sets, which GPT-BERT and LTG-BERT don't call.
         """
         import huggingface_hub
         from transformers.dynamic_module_utils import get_class_from_dynamic_module
@@ -172,30 +180,33 @@ class _Source:
         missing, _ = huggingface_hub.load_torch_model(model, folder, safe=not self.config.allow_pickle)
         own = model.state_dict()
         loaded = {weight.data_ptr() for name, weight in own.items() if name not in missing}
-        self.check_complete(
-            [name for name in missing if own[name].data_ptr() not in loaded]
-        )  # a file holds tied weights once
+        # Tied weights are in the file only once.
+        self.check_complete([name for name in missing if own[name].data_ptr() not in loaded])
         torch.nn.Module.to(model, dtype=DTYPES[self.config.dtype])
         return model
 
     def check_complete(self, missing: Collection[str]) -> None:
-        """Raise InputError for missing weights, which would be drawn at random: scores would mean nothing."""
+        """Raise InputError if weights are missing. They would be random, so the scores would be meaningless."""
         if missing:
             raise InputError(
-                f"{self.where}: its weights lack {first_few(sorted(missing))}, which a {self.config.kind} model needs"
+                f"{self.where}: the weights {first_few(sorted(missing))} are missing, which a {self.config.kind} model "
+                "needs. Get the complete model."
             )
 
     def check_index(self, folder: Path) -> None:
-        """Raise InputError for an index of weights that names files outside of the model's folder."""
+        """Raise InputError if the index of the weights names a file outside the model's folder."""
         for index in folder.glob("*.index.json") if folder.is_dir() else ():
             files = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
             if outside := sorted({str(file) for file in files if PurePath(str(file)).name != str(file)}):
-                raise InputError(f"{self.where}: {index.name} names a file outside of the folder: {outside[0]}")
+                raise InputError(
+                    f"{self.where}: {index.name} names {outside[0]}, a file outside the model's folder. Such files are "
+                    "never read. Put it into the folder and correct the index."
+                )
 
     def tokenizer_path(self) -> str:
-        """Return where the tokenizer lies: a name on the hub, the model's folder, or the one above it.
+        """Return where the tokenizer is: a name on the hub, the model's folder, or the folder above it.
 
-        Raises InputError where neither folder holds one: transformers 5 would invent one, of one or two symbols.
+        Raises InputError if neither folder has one, because transformers 5 would make up one with one or two symbols.
         """
         folder = Path(self.path)
         if not folder.is_dir():
@@ -204,20 +215,20 @@ class _Source:
             if any(file.is_file() for pattern in TOKENIZER_FILES for file in place.glob(pattern)):
                 return self.path if place is folder else str(place)
         raise InputError(
-            f"{self.where}: comes without its tokenizer (no tokenizer.json in it, or in the folder above); "
-            "tokenizer.save_pretrained(FOLDER) puts it there"
+            f"{self.where}: the model has no tokenizer (no tokenizer.json in its folder, or in the one above). Save it "
+            "there with tokenizer.save_pretrained(FOLDER)."
         )
 
     def check_kind(self, described: Any) -> None:
-        """Raise ConfigError for a model of the other kind alone: loaded as this one, it would score nonsense."""
+        """Raise ConfigError if the model is only of the other kind, because its scores would be meaningless."""
         kinds = _kinds(described)
         if kinds and self.config.kind not in kinds:
             other, name = next(iter(kinds.items()))
-            raise OtherKind(f"{self.where}: a {other} model ({name}); give model=hf_{other}")
+            raise OtherKind(f"{self.where} is a {other} model ({name}). Use model=hf_{other}.")
 
     @contextmanager
     def one_line_errors(self) -> Iterator[None]:
-        """Raise InputError for whatever goes wrong in reading a model, which may be anyone's."""
+        """Turn any error in reading a model into an InputError, because anyone's files or code may be involved."""
         try:
             yield
         except (PairscaleError, torch.OutOfMemoryError):
@@ -226,45 +237,48 @@ class _Source:
             raise InputError(self.reason(error)) from error
 
     def reason(self, error: Exception) -> str:
-        """Return one line on why the model could not be loaded."""
+        """Explain in one line why the model could not be loaded, and what to do."""
         folder = Path(self.path)
         if "trust_remote_code" in str(error) and not self.config.trust_remote_code:
-            return f"{self.where}: comes with code of its own, which model.trust_remote_code=true would run"
+            return (
+                f"{self.where}: the model needs code that comes with it. If you trust this code, run it with "
+                "model.trust_remote_code=true."
+            )
         if "Missing [UNK]" in str(error) and not self.config.trust_remote_code:
             return (
-                f"{self.where}: its tokenizer.json has no token for unknown words; if it comes with code that cuts a "
-                "text into words, model.trust_remote_code=true runs that"
+                f"{self.where}: tokenizer.json has no token for unknown words. If the model comes with code that "
+                "splits texts into words, and you trust it, run it with model.trust_remote_code=true."
             )
         if isinstance(error, RecursionError):
-            return f"{self.where}: cannot be loaded (its files are nested too deeply)"
+            return f"{self.where}: the model can't be loaded, because its files are nested too deeply."
         if folder.is_dir():
             pickles = [file.name for pattern in ("*.bin", "*.pt", "*.pth") for file in folder.glob(pattern)]
             if pickles and not list(folder.glob("*.safetensors")) and not self.config.allow_pickle:
                 return (
-                    f"{self.where}: its weights are only there as a pickle ({pickles[0]}), which can run code; "
-                    "model.allow_pickle=true reads it all the same"
+                    f"{self.where}: the weights are only available as a pickle ({pickles[0]}), which can run code. If "
+                    "you trust this file, read it with model.allow_pickle=true."
                 )
-            return f"{self.where}: cannot be loaded ({error_line(error)})"
+            return f"{self.where}: the model can't be loaded ({error_line(error)})."
         if os.environ.get("HF_HUB_OFFLINE") == "1":
             return (
-                f"{self.where}: not in the cache of the Hugging Face hub, and there is no network; "
-                "for a local copy give model.path=FOLDER"
+                f"{self.where}: the model isn't in the Hugging Face cache, and there is no network. If you have a "
+                "local copy, use model.path=FOLDER."
             )
-        return f"{self.where}: cannot be had from the Hugging Face hub ({error_line(error)})"
+        return f"{self.where}: the model can't be downloaded from the Hugging Face hub ({error_line(error)})."
 
 
 def _local(path: str) -> str | None:
-    """Return the folder that `path` names, or None for a name on the hub. Raises InputError for a missing folder."""
+    """Return the folder that `path` names, or None if it is a name on the hub. Raises InputError if it is missing."""
     folder = Path(path).expanduser()
     if folder.is_dir():
         return str(folder)
     if folder.is_absolute() or path.startswith((".", "~")) or path.count("/") > 1:  # the hub has owner/name
-        raise InputError(f"model.path={path}: no such folder")
+        raise InputError(f"model.path={path}: folder not found. Give the folder of a model, or its name on the hub.")
     return None
 
 
 def _kinds(described: Any) -> dict[str, str]:
-    """Return the kinds that a config.json names, in `architectures` or `auto_map`, and the class of each."""
+    """Return the kinds of model that config.json names, in `architectures` or `auto_map`, with the class of each."""
     from transformers.models.auto import modeling_auto
 
     of_library = {
@@ -275,7 +289,7 @@ def _kinds(described: Any) -> dict[str, str]:
     architectures = getattr(described, "architectures", None)
     kinds: dict[str, str] = {}
     for name in map(str, architectures if isinstance(architectures, list) else ()):
-        exact = [kind for kind, known in of_library.items() if name in known]  # of XLM's one class both
+        exact = [kind for kind, known in of_library.items() if name in known]  # XLM has one class for both
         for kind in exact or [kind for kind in endings if any(ending in name for ending in endings[kind])]:
             kinds.setdefault(kind, name)
     auto_map = getattr(described, "auto_map", None) or {}
@@ -288,9 +302,10 @@ def _kinds(described: Any) -> dict[str, str]:
 
 
 def revisions(config: PretrainedConfig) -> list[PretrainedConfig]:
-    """Return one configuration for each of `model.revisions`, by step, patterns filled in; `config` if it has none.
+    """Return one configuration per revision that `model.revisions` names or matches, ordered by training step.
 
-    Raises InputError where a pattern fits nothing or the hub cannot be reached.
+    If there are no `model.revisions`, return `config` alone. Raises InputError if a pattern matches nothing, or if the
+    hub can't be reached.
     """
     if config.revisions is None:
         return [config]
@@ -302,15 +317,15 @@ def revisions(config: PretrainedConfig) -> list[PretrainedConfig]:
         known = _known_revisions(config)
         fitting = fnmatch.filter(known, pattern)
         if not fitting:
-            available = f"there are {', '.join(sorted(known)[:5])}" if known else "it has none"
-            raise InputError(f"model.revisions={pattern}: no such revision of {config.path}; {available}")
+            available = f"Available: {first_few(sorted(known), 5)}." if known else "Leave it out to read the model."
+            raise InputError(f"model.revisions={pattern} matches no revision of {config.path}. {available}")
         names += fitting
     chosen = [dataclasses.replace(config, revision=name, revisions=None) for name in dict.fromkeys(names)]
     return sorted(chosen, key=lambda one: (one.step is None, one.step, one.revision))
 
 
 def _known_revisions(config: PretrainedConfig) -> list[str]:
-    """Return the names of the folders in a local model, or of the branches and tags of one on the hub."""
+    """Return the names of a local model's subfolders, or the branches and tags of a model on the hub."""
     if folder := _local(config.path):
         return [path.name for path in Path(folder).iterdir() if path.is_dir()]
     offline_without_network()

@@ -1,4 +1,4 @@
-"""What a scorer needs of a tokenizer: `OurTokens` of models trained here, `HubTokens` of others."""
+"""What a scorer needs from a tokenizer: `OurTokens` for models trained here, `HubTokens` for others."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 Spans = Sequence[tuple[int, int]]
-Encoded = tuple[Sequence[int], Spans]  # token ids, and character offsets of each
+Encoded = tuple[Sequence[int], Spans]  # token ids, and the character offsets of each
 
-# Plain text in two scripts: a tokenizer of any model reads a part of it, and a trained model predicts it above chance.
+# Plain text in two scripts. Any tokenizer can read some of it, and a trained model predicts it better than chance.
 PLAIN_SENTENCES = (
     "The children were playing in the garden when it started to rain.",
     "She said that she had never seen such a big house before.",
@@ -35,32 +35,32 @@ PLAIN_SENTENCES = (
     "我想喝一杯茶，吃一块蛋糕。",
 )
 _WORD = re.compile(r"[^\W_][\w'’.&/-]*")
-_NO_WORDS = ("n't", "n’t")  # Treebank tokens that begin no word; the other contractions begin with a mark
-# Parts of config.json that change no score: its origin, training, and further output.
+_NO_WORDS = ("n't", "n’t")  # Treebank tokens that don't begin a word; other contractions begin with an apostrophe
+# Entries of config.json that don't change a score, such as those on the model's origin, training and extra output.
 _NO_SCORE = ("_name_or_path", "_commit_hash", "architectures", "auto_map", "dtype", "id2label", "label2id",
              "output_attentions", "output_hidden_states", "problem_type", "return_dict", "task_specific_params",
              "torch_dtype", "transformers_version", "use_cache")  # fmt: skip
 
 
 class Marked(NamedTuple):
-    """A text with the symbols that a masked model puts around it; of each of its n tokens:"""
+    """The n tokens of a text, including the special symbols that a masked model puts around it."""
 
     ids: Sequence[int]
     spans: Spans
-    special: Sequence[int]  # 1 for those symbols
-    words: Sequence[int | None]  # the number of its word, as far as the tokenizer cuts words
+    special: Sequence[int]  # 1 for the special symbols, else 0
+    words: Sequence[int | None]  # the index of each token's word, if the tokenizer splits texts into words
 
 
 class Tokens(ABC):
-    """The tokens of a model. `begin`: the symbol before a text; `mask`: of a masked model; None: there is none."""
+    """The tokens of a model. The ids of its special symbols are None if it has no such symbol."""
 
-    digest: str  # of the vocabulary
-    begin: int | None
+    digest: str  # digest of the vocabulary
+    begin: int | None  # the symbol before a text
     eos: int | None
     unknown: int | None
     mask: int | None
     special: Sequence[int]
-    word_level: bool = False  # the default of policy.score_eos
+    word_level: bool = False  # whether tokens are words; the default of policy.score_eos
     chat_template: ChatTemplate | None = None  # None: prompts are plain text
 
     @abstractmethod
@@ -69,41 +69,42 @@ class Tokens(ABC):
 
     @abstractmethod
     def encode(self, texts: Sequence[str]) -> Iterable[Encoded]:
-        """Yield the tokens of each text, without any symbol that the tokenizer would add."""
+        """Yield the tokens of each text, without the symbols that the tokenizer would add."""
 
     @abstractmethod
     def marked(self, texts: Sequence[str]) -> Iterator[Marked]:
-        """Yield each text as a masked model reads it."""
+        """Yield the tokens of each text as a masked model reads it, with special symbols."""
 
     @abstractmethod
     def token(self, index: int) -> str:
-        """Return the token of an id."""
+        """Return the token with this id."""
 
     @abstractmethod
     def beginnings(self) -> dict[int, str]:
-        """Return ids and texts of the tokens that begin a word after another one."""
+        """Return the ids and texts of the tokens that begin a new word after another word."""
 
     @property
     @abstractmethod
     def first_symbol(self) -> int:
-        """The symbol from which a masked next-token model predicts a first token if its tokenizer adds none."""
+        """The symbol to put first if the tokenizer adds none, so that the first token can be predicted from it."""
 
     def check(self, text: str, ids: Sequence[int]) -> None:  # noqa: B027
-        """Raise InputError for a token of a text that is not one of the model's, which are 0 to `vocabulary` - 1."""
+        """Raise InputError if the ids of a text include one that the model doesn't have (`vocabulary` or above)."""
 
     def checked_begin(self, name: str) -> int:
-        """Return the begin symbol of a model `name`. Raises ConfigError if there is none, InputError as `check`."""
+        """Return the begin symbol of the model `name`. Raises ConfigError if there is none, InputError as `check`."""
         if self.begin is None:
             raise ConfigError(
-                f"{name}: its tokenizer names neither BOS nor EOS; give model.begin=TOKEN to stand for one"
+                f"{name}: the tokenizer names neither BOS nor EOS. Choose the token to put before each sentence with "
+                "model.begin=TOKEN."
             )
         self.check("the begin symbol", [self.begin])
         return self.begin
 
     def words(self) -> dict[int, str]:
-        """Return the tokens that are whole words: they begin a word and look like one (no marks, no special tokens).
+        """Return the tokens that are whole words: they begin a word and look like one.
 
-        No tokenizer tells that such a token also begins longer words ("wait" of "waiter").
+        No tokenizer says whether such a token can also begin a longer word, as "wait" can begin "waiter".
         """
         return {index: text for index, text in self.beginnings().items() if is_word(text)}
 
@@ -114,12 +115,12 @@ def is_word(text: str) -> bool:
 
 
 class OurTokens(Tokens):
-    """The tokenizer of a study. A text begins after `<eos>`, as in training, where that ended the sentence before."""
+    """The tokenizer of a study. Each text follows an `<eos>`, which ends the previous sentence in training."""
 
     def __init__(self, tokenizer: Tokenizer, digest: str, masked: bool = False):
         self.tokenizer, self.digest = tokenizer, digest
         self.word_level = tokenizer.word_level and not masked
-        self.added = SPECIAL_TOKENS if masked else 0  # before those of the tokenizer
+        self.added = SPECIAL_TOKENS if masked else 0  # tokens of the model with lower ids than the tokenizer's
         self.first = self.begin = self.eos = EOS + self.added
         self.unknown = UNK + self.added
         self.mask = MASK if masked else None
@@ -135,7 +136,7 @@ class OurTokens(Tokens):
 
     def marked(self, texts: Sequence[str]) -> Iterator[Marked]:
         for ids, spans in self.encode(texts):
-            begins = [True] * len(ids)  # of each token: it begins a word
+            begins = [True] * len(ids)  # whether each token begins a word
             if isinstance(self.tokenizer, PieceTokenizer):
                 begins = [self.token(index).startswith(SPACE) for index in ids]
             words = list(accumulate(begins, initial=-1))[1:]
@@ -156,29 +157,35 @@ class OurTokens(Tokens):
 
 
 class HubTokens(Tokens):
-    """The fast tokenizer of a Hugging Face model that reads `vocabulary` tokens."""
+    """The fast tokenizer of a Hugging Face model with `vocabulary` tokens."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast, name: str, vocabulary: int, begin: str | None = None):
-        """`begin` is the token that stands before a text, by default BOS, else EOS; `name`: the model's.
+        """Check the tokenizer of the model `name`.
 
-        Raises ConfigError for a `begin` that is no token, and for a tokenizer without character offsets. Also
-        InputError for one that reads no letters: where a model comes without its tokenizer, transformers 5 invents one
-        of a few symbols, and a normalizer may remove letters. All sentences would be equal.
+        `begin` is the token to put before a text, by default BOS, or EOS if there is no BOS.
+
+        Raises:
+            ConfigError: If `begin` isn't a token, or if the tokenizer gives no character offsets.
+            InputError: If the tokenizer can't read letters, so that all sentences would be equal. If a model has no
+                tokenizer, transformers 5 makes up one with a few symbols. A normalizer may also remove letters.
         """
         if not tokenizer.is_fast:
-            raise ConfigError(f"{name}: its tokenizer gives no character offsets (it has no tokenizer.json)")
+            raise ConfigError(
+                f"{name}: the tokenizer gives no character offsets, because it has no tokenizer.json. Use a model with "
+                "a fast tokenizer."
+            )
         self.tokenizer, self.name, self.vocabulary = tokenizer, name, vocabulary
         read = self._read(PLAIN_SENTENCES, add_special_tokens=False)["input_ids"]
         if not any(letter.isalpha() for ids in read for letter in tokenizer.decode(ids, skip_special_tokens=True)):
             raise InputError(
-                f"{name}: its tokenizer ({len(tokenizer):,} tokens) reads no letter of a plain sentence, so it is not "
-                "the model's own; put the files of that (tokenizer.json) into the model's folder"
+                f"{name}: the tokenizer ({len(tokenizer):,} tokens) can't read a single letter, so it isn't the one "
+                "that the model was trained with. Put the model's own tokenizer.json into its folder."
             )
         self.digest = hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
         self.begin = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
         if begin is not None:
             if begin not in (ids := tokenizer.get_vocab()):
-                raise ConfigError(f"model.begin={begin}: no token of {name}")
+                raise ConfigError(f"model.begin={begin}: the tokenizer of {name} has no such token.")
             self.begin = ids[begin]
         self.eos, self.unknown, self.mask = tokenizer.eos_token_id, tokenizer.unk_token_id, tokenizer.mask_token_id
         self.special = [index for index in tokenizer.all_special_ids if index < len(self)]
@@ -203,29 +210,29 @@ class HubTokens(Tokens):
             yield Marked(ids, spans, special, batch.word_ids(number))
 
     def _read(self, texts: Sequence[str], **options: bool) -> Any:
-        """Return what the tokenizer makes of texts. Raises InputError where a pattern in tokenizer.json gives up."""
+        """Run the tokenizer on texts. Raises InputError if a regular expression in tokenizer.json is too complex."""
         try:
             return self.tokenizer(list(texts), **options)
-        except BaseException as error:  # a panic of the library is no Exception
+        except BaseException as error:  # a panic of the library isn't an Exception
             if type(error).__name__ != "PanicException":
                 raise
             raise InputError(
-                f"{self.name}: a pattern of its tokenizer.json gives up on one of {len(texts):,} texts "
-                f"({error_line(error)}); avoid repetitions of repetitions, such as (a+)+"
+                f"{self.name}: a regular expression in tokenizer.json is too complex for one of {len(texts):,} texts "
+                f"({error_line(error)}). Avoid nested repetitions, such as (a+)+."
             ) from None
 
     def check(self, text: str, ids: Sequence[int]) -> None:
         if len(ids) and (highest := max(ids)) >= self.vocabulary:
             raise InputError(
-                f"{self.name}: knows {self.vocabulary:,} tokens, and {self.token(highest)!r} in {shown(text)} is "
-                f"number {highest:,} of its tokenizer, so that is another model's"
+                f"{self.name}: the model has {self.vocabulary:,} tokens, but {self.token(highest)!r} in {shown(text)} "
+                f"has the id {highest:,}. Use the tokenizer that belongs to the model."
             )
 
     def token(self, index: int) -> str:
         return str(self.tokenizer.convert_ids_to_tokens(index))
 
     def beginnings(self) -> dict[int, str]:
-        """Return the tokens that the tokenizer sets off by a space: no need to know its marks ("Ġ", "▁", "##")."""
+        """Return the tokens that follow a space when decoded. This works for any mark ("Ġ", "▁", "##")."""
         word = self.tokenizer.encode("a", add_special_tokens=False)[-1]
         (before,) = self.tokenizer.batch_decode([[word]], clean_up_tokenization_spaces=False)
         special = set(self.special)
@@ -236,26 +243,27 @@ class HubTokens(Tokens):
 
     @property
     def first_symbol(self) -> int:
-        """CLS, else BOS, as in the evaluation of BabyLM. Raises ConfigError for a tokenizer without either."""
+        """CLS, or BOS if there is none, as in the evaluation of BabyLM. Raises ConfigError if there is neither."""
         for index in (self.tokenizer.cls_token_id, self.tokenizer.bos_token_id):
             if index is not None:
                 return int(index)
         raise ConfigError(
-            "policy.pll_shift=1: the tokenizer has no CLS or BOS to predict a sentence's first token from"
+            f"policy.pll_shift=1: the tokenizer of {self.name} has no CLS or BOS, from which to predict the first "
+            "token of a sentence. If this isn't a masked next-token model, use policy.pll_shift=0."
         )
 
 
 def score_settings(model: PreTrainedModel, tokens: HubTokens, masked: bool) -> dict[str, Any]:
-    """Return what changes scores beside the weights and tokenizer.json: begin symbol, special tokens, config.json.
+    """Return what affects scores besides the weights and tokenizer.json: begin symbol, special tokens, config.json.
 
-    The digest is of config.json's changes to its class.
+    config.json is included as a digest of the values that differ from the defaults of its class.
     """
     tokenizer = tokens.tokenizer
     names = {name: token for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
     special = {name: {"id": tokenizer.convert_tokens_to_ids(token), "text": token} for name, token in names.items()}
     first = None if masked or tokens.begin is None else {"id": tokens.begin, "text": tokens.token(tokens.begin)}
     settings = {"begin": first, "special_tokens": special, "config_digest": _config_digest(model.config.to_diff_dict())}
-    # A setting of tokenizer_config.json that is not in the tokenizer itself: "<s>" in a text is cut as text.
+    # This setting is in tokenizer_config.json only: "<s>" in a text is split like other text.
     return settings | ({"split_special_tokens": True} if tokenizer.split_special_tokens else {})
 
 

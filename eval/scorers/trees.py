@@ -1,7 +1,8 @@
-"""Batches of texts: those of one length, or trees in which a common beginning is read once, each token after its own.
+"""Make batches of texts: texts of equal length, or trees in which a shared beginning is read only once.
 
-The two sentences of a minimal pair begin alike, so do the sentences of a paradigm, and prompts are nearly all alike. A
-model that carries a state reads a tree level by level, one that attends reads it in a row under a mask of ancestors.
+The two sentences of a minimal pair often begin alike, as do the sentences of a paradigm, and prompts differ very
+little. A model with a state reads a tree level by level. A model with attention reads it as one row, under a mask that
+lets each token see only its ancestors.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,16 +15,21 @@ from torch import Tensor
 
 Ids = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
-BLOCK = 1 << 12  # texts that are compared with the one before at a time
+BLOCK = 1 << 12  # texts to compare with the previous one at a time
 
 
 def length_batches(
     lengths: Sequence[int] | Ids, batch_tokens: int, rows: Sequence[int] | None = None, most_rows: int = 0
 ) -> Iterator[list[int]]:
-    """Yield indices of texts that have a token, those of one length together, by falling length.
+    """Yield batches of texts of equal length, as indices, longest texts first. Empty texts are left out.
 
-    So no text is padded, which some models let into its scores, and the largest batch comes first. A batch has at most
-    `batch_tokens`, and `most_rows` of the `rows` that texts have, or one text that has more.
+    No text is padded, because padding changes the scores of some models. The largest batch comes first.
+
+    Args:
+        lengths: Number of tokens of each text.
+        batch_tokens: Maximum number of tokens in a batch. A longer text is a batch of its own.
+        rows: Number of predictions that each text needs.
+        most_rows: Maximum number of predictions in a batch, if there are `rows`.
     """
     batch: list[int] = []
     length = held = 0
@@ -43,49 +49,52 @@ def length_batches(
 
 
 def places(positions: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Return the R rows and R columns of `positions` in a tensor (B, T, ...)."""
+    """Return R row and R column indices in a tensor (B, T, ...), from the positions in each of its rows."""
     rows = [row for row, columns in enumerate(positions) for _ in columns]
     return torch.tensor(rows), torch.tensor([at for columns in positions for at in columns])
 
 
 @dataclass(frozen=True)
 class Forest:
-    """B trees of up to T tokens, side by side. A text's last token is scored, not read.
+    """B trees of up to T tokens, side by side, of n texts with C scored tokens.
 
-    Parents come before their children; padding has the token 0 and no parent, and nothing is scored after it.
+    Parents come before their children. The last token of a text is scored but not read. Padding has token 0 and no
+    parent, and nothing is scored after it.
     """
 
     tokens: Ids  # (B, T)
-    parents: Ids  # (B, T) place in its row of the token before, -1 at the beginning of a text
-    depths: Ids  # (B, T) tokens before it in its text
-    rows: Ids  # (C,) increasing: the flat place (of B * T) after which a token is scored
-    targets: Ids  # (C,) that token
-    texts: Ids  # (n,) which texts these are
-    by_text: Ids  # (C,) places in rows and targets of the scored tokens of the first text, of the second, ...
-    counts: Ids  # (n,) how many of each
-    alone: bool  # each row is one text, of the same length
+    parents: Ids  # (B, T) position of the previous token in the same row; -1 at the beginning of a text
+    depths: Ids  # (B, T) number of tokens before it in its text
+    rows: Ids  # (C,) increasing; the flat position (in B * T) after which a token is scored
+    targets: Ids  # (C,) the scored tokens
+    texts: Ids  # (n,) indices of the texts
+    by_text: Ids  # (C,) indices into rows and targets, text after text
+    counts: Ids  # (n,) number of scored tokens of each text
+    alone: bool  # whether each row is a single text, all of the same length
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def tensors(self, device: torch.device) -> tuple[Tensor, ...]:
-        """Return tokens, parents, depths, rows and targets on a device."""
+        """Return tokens, parents, depths, rows and targets as tensors on a device."""
         arrays = (self.tokens, self.parents, self.depths, self.rows, self.targets)
         return tuple(torch.from_numpy(array).to(device) for array in arrays)
 
     def results(self, logprobs: npt.NDArray[np.float64]) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-        """Return each text and the values of its scored tokens, from one value for each target (C,)."""
+        """Yield the index of each text and the values of its scored tokens, from one value per target (C,)."""
         parts = np.split(logprobs[self.by_text], np.cumsum(self.counts)[:-1])
         return zip(self.texts.tolist(), parts, strict=True)
 
 
 def forests(texts: Sequence[Ids], first: Ids, capacity: int, batch_tokens: int) -> Iterator[Forest]:
-    """Yield all texts, each once, as batches of trees.
+    """Yield all texts, each once, in batches of trees.
 
-    texts: of at least one token each, whose first is not scored; first (N,), at least 1: the tokens of text i from
-    first[i] on are scored. A tree has up to `capacity` tokens, or one text that has more; with 0 each
-    text is a tree of its own, in a batch with those of its length, so that no model reads padding. A batch has up to
-    `batch_tokens`, padding included, or one tree that has more.
+    Args:
+        texts: Token ids of N texts, each with at least one token.
+        first: (N,) The position of the first scored token of each text, at least 1.
+        capacity: Maximum number of tokens in a tree. A longer text is a tree of its own. With 0, each text is a tree,
+            and is batched with texts of the same length so that there is no padding.
+        batch_tokens: Maximum number of tokens, including padding, in a batch. A larger tree is a batch of its own.
     """
     if not capacity:
         yield from _alone(texts, first, batch_tokens)
@@ -101,7 +110,7 @@ def forests(texts: Sequence[Ids], first: Ids, capacity: int, batch_tokens: int) 
 
 
 def _alone(texts: Sequence[Ids], first: Ids, batch_tokens: int) -> Iterator[Forest]:
-    """Yield batches of trees of one text each, last those of which no token is read."""
+    """Yield batches of trees with one text each. Texts of which no token is read come last."""
     lengths = [len(text) - 1 for text in texts]
     unread = [index for index, length in enumerate(lengths) if not length]
     for batch in [*length_batches(lengths, batch_tokens), *([unread] if unread else [])]:
@@ -114,15 +123,15 @@ def _alone(texts: Sequence[Ids], first: Ids, batch_tokens: int) -> Iterator[Fore
         yield Forest(tokens[:, :-1], place - 1, place, rows, targets, *numbers, alone=True)
 
 
-# One row of a forest: tokens, parents, depths, rows in the order of texts, targets, texts, counts.
+# One row of a forest: tokens, parents, depths, rows (text after text), targets, texts, counts.
 Tree = tuple[Ids, Ids, Ids, Ids, Ids, Ids, Ids]
 
 
 def _trees(texts: Sequence[Ids], first: Ids, capacity: int) -> Iterator[Tree]:
-    # Bytes of equal width with the highest first sort as the numbers do.
+    # Big-endian bytes of equal width sort in the same order as the numbers.
     order = sorted(range(len(texts)), key=lambda index: texts[index].astype(">u4").tobytes())
     start, size = 0, 0
-    common: list[int] = []  # tokens that each text of the tree has in common with the one before
+    common: list[int] = []  # how many tokens each text of the tree shares with the previous one
     for place, shared in enumerate(_shared([texts[index] for index in order])):
         new = len(texts[order[place]]) - 1 - shared
         if place > start and size + new > capacity:
@@ -137,7 +146,7 @@ def _trees(texts: Sequence[Ids], first: Ids, capacity: int) -> Iterator[Tree]:
 
 
 def _shared(texts: Sequence[Ids]) -> Iterator[int]:
-    """Yield how many of the tokens that are read (all but the last) each text has in common with the one before."""
+    """Yield how many of its first tokens each text shares with the previous one. The last token isn't counted."""
     if texts:
         yield 0
     for start in range(0, len(texts) - 1, BLOCK):
@@ -147,13 +156,13 @@ def _shared(texts: Sequence[Ids]) -> Iterator[int]:
 
 
 def _tree(texts: Sequence[Ids], first: Ids, chosen: list[int], common: list[int]) -> Tree:
-    """Return the tree of sorted texts, from how many tokens each has in common with the one before."""
+    """Return the tree of sorted texts. `common` says how many tokens each text shares with the previous one."""
     lengths = np.asarray([len(texts[index]) for index in chosen])
     tokens = padded([texts[index] for index in chosen])
     place = np.arange(tokens.shape[1])
     new = (place >= np.asarray(common)[:, None]) & (place < lengths[:, None] - 1)  # (n, L)
     numbers = np.where(new, np.cumsum(new).reshape(new.shape) - 1, -1)
-    # Texts with a beginning in common follow each other: a token that is not new is the last new one of its place.
+    # Texts with a shared beginning follow each other: a token that isn't new is the last new one at its position.
     nodes = np.maximum.accumulate(numbers, axis=0)
     depths = np.broadcast_to(place, new.shape)[new]
     parents = np.concatenate([np.full((len(chosen), 1), -1), nodes[:, :-1]], axis=1)[new]
@@ -176,7 +185,7 @@ def _side_by_side(trees: list[Tree]) -> Forest:
 
 
 def padded(texts: Sequence[Ids], pad: int = 0) -> Ids:
-    """Return texts as one array (B, T)."""
+    """Return texts as one array (B, T), filled up with `pad`."""
     rows = np.full((len(texts), max(map(len, texts))), pad, dtype=np.int64)
     for row, ids in enumerate(texts):
         rows[row, : len(ids)] = ids

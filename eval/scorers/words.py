@@ -1,4 +1,4 @@
-"""The words of a text that a masked model reads: which of them each of its tokens has a part of."""
+"""Find out which words of a text each token of a masked model belongs to."""
 
 import re
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff]")  # Thai, Lao,
 
 
 def words_of_tokens(sentence: str, words: Sequence[int | None], spans: Sequence[tuple[int, int]]) -> Ids:
-    """Return the numbers (2, n) of the first and the last word that each token has a part of.
+    """Return the numbers (2, n) of the first and the last word that each of n tokens overlaps with.
 
-    A word begins where it does for the tokenizer (`words`, the number of each token's word), at white space, which
-    belongs to the word after it, and at each Chinese character. Some tokenizers cut a text as a whole: then white space
-    alone tells. Raises ConfigError where nothing does, as for two tokens of a script that has no white space, in a text
-    without it, none of whose words the tokenizer parts.
+    A word begins where the tokenizer begins one (`words` has the number of each token's word), at white space (which
+    belongs to the following word), and at each Chinese character. For tokenizers that don't split a text into words,
+    only white space counts. Raises ConfigError if nothing shows where words end, as for a sentence without white space
+    in a script such as Thai that the tokenizer doesn't split into words.
     """
-    begins = np.zeros(len(sentence) + 1, dtype=bool)  # of each character: a word begins with it
+    begins = np.zeros(len(sentence) + 1, dtype=bool)  # whether a word begins with this character
     for space in re.finditer(r"\s+", sentence):
         begins[space.start()] = True
     for character in CHINESE.finditer(sentence):
@@ -35,7 +35,7 @@ def words_of_tokens(sentence: str, words: Sequence[int | None], spans: Sequence[
                 pair = sentence[max(0, start - 1) : start + 1]
                 known = known or (_are_letters(pair) and all(map(UNSPACED.match, pair)))
     starts = np.asarray([start for start, _ in spans], dtype=np.int64)
-    # A token's last character is not the white space behind it.
+    # White space at the end of a token isn't its last character.
     ends = np.asarray([max(start, start + len(sentence[start:end].rstrip()) - 1) for start, end in spans], np.int64)
     number = np.cumsum(begins)
     first, last = number[starts], number[ends]
@@ -43,22 +43,23 @@ def words_of_tokens(sentence: str, words: Sequence[int | None], spans: Sequence[
         if not known and UNSPACED.search(sentence, spans[at][0], ends[at + 1] + 1):
             raise ConfigError(
                 f"policy.pll=within_word_l2r: neither white space nor the tokenizer shows where the words of "
-                f"{shown(sentence)} end; give policy.pll=original"
+                f"{shown(sentence)} end. Use policy.pll=original."
             )
     return np.stack([first, last])
 
 
 def _white_space_tells(sentence: str) -> bool:
-    """Return True if white space shows words also of a script that needs none.
+    """Return True if white space separates words even in a script that doesn't need it.
 
-    It does in a text of three parts or more, and between two parts of such scripts. Else it may part another script.
+    It does so in a text of three or more parts, and between two parts in such scripts. Otherwise it may just separate
+    two scripts.
     """
     parts = sentence.split()
     return len(parts) > 2 or (len(parts) == 2 and all(UNSPACED.search(one) or CHINESE.search(one) for one in parts))
 
 
 def _cut_by_characters(sentence: str, words: Sequence[int | None], spans: Sequence[tuple[int, int]]) -> bool:
-    """Return True if each character is a word to the tokenizer, also those of a word of several letters."""
+    """Return True if the tokenizer treats each character as a word, even within words of several letters."""
     pairs = [at for at in range(len(spans) - 1) if _are_letters(sentence[spans[at][0] : spans[at + 1][1]])]
     return (
         bool(pairs)

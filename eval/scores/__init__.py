@@ -1,5 +1,5 @@
-"""Score files: what a model answered to a benchmark.
+"""Score files: a model's answers to a benchmark.
 
-schemas.py has their columns and metadata, files.py writes and reads them; accuracy.py computes accuracies from them,
-table.py shows these in the terminal, names.py names benchmarks for readers.
+schemas.py defines their columns and metadata, and files.py writes and reads them. accuracy.py computes accuracies,
+table.py shows them in the terminal, and names.py gives benchmarks their names for readers.
 """

@@ -1,4 +1,4 @@
-"""Accuracy from score files: pure functions over DataFrames, no model."""
+"""Compute accuracies from score files, with pure functions on DataFrames. No model is needed."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,44 +12,52 @@ TIE_WORTH = {"wrong": 0.0, "half": 0.5, "right": 1.0}
 
 
 def morcela(lp: FloatArray, unigram_lp: FloatArray, tokens: FloatArray, beta: float, gamma: float) -> FloatArray:
-    """Return (lp - beta u + gamma) / n (Tjuatja et al. 2024, arXiv:2411.02528); NaN where no token counts.
+    """Return (lp - beta * unigram_lp + gamma) / tokens (Tjuatja et al. 2024, arXiv:2411.02528).
 
-    It is slor (Pauls and Klein 2012) with beta = 1 and gamma = 0, and the mean log-probability with both 0.
+    With beta = 1 and gamma = 0 this is slor (Pauls and Klein 2012), and with both 0 the mean log-probability. Sentences
+    without a token that counts have NaN.
     """
     top = lp - beta * unigram_lp + gamma
     return np.asarray(np.divide(top, tokens, out=np.full(len(top), np.nan), where=tokens > 0))
 
 
 def tied(good: npt.ArrayLike, bad: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Return which pairs have equal scores, or a side without one (NaN): nothing tells the sentences apart."""
+    """Return which pairs are tied: their scores are equal, or a side has no score (NaN)."""
     one, other = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
     same: npt.NDArray[np.bool_] = (one == other) | unscored(one, other)
     return same
 
 
 def unscored(good: npt.ArrayLike, bad: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Return which pairs have a side without a score (NaN), as no token of it counts."""
+    """Return which pairs have a side without a score (NaN), because no token of it counts."""
     missing: npt.NDArray[np.bool_] = np.isnan(np.asarray(good, np.float64)) | np.isnan(np.asarray(bad, np.float64))
     return missing
 
 
 def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong") -> FloatArray:
-    """Return what each pair adds to accuracy: 1 if good > bad, 0 if good < bad, and for a tie 0, .5 or 1 (`ties`).
+    """Return the outcome of each pair: 1 if good > bad, 0 if good < bad, and 0, .5 or 1 for a tie, by `ties`.
 
-    The published accuracies of BLiMP count strictly greater scores only: ties="wrong". A side without a score, as no
-    token of it counts (null in a score file, whose readers refuse NaN), makes the pair a tie.
+    The published accuracies of BLiMP count only strictly greater scores as correct: ties="wrong". A pair is also tied
+    if a side has no score because no token of it counts. Such a score is null in score files, and NaN here.
     """
     good, bad = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
     return np.where(good > bad, 1.0, np.where(tied(good, bad), TIE_WORTH[ties], 0.0))
 
 
 def stratified_trials(shares: npt.ArrayLike, pairs: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
-    """Return how many independent trials the mean of fixed paradigms is worth (Korn and Graubard 1998).
+    """Return the effective number of independent trials of weighted means over paradigms (Korn and Graubard 1998).
 
-    `shares` (..., K) and `pairs` (K,) of the paradigms, `weights` (K, U) of the means -> (..., U). Pairs vary within
-    paradigms alone, so a mean varies less than a share of as many pairs of any paradigm: p(1 - p) over the variance of
-    the mean, both from shares with half a right and half a wrong pair more, as a share may be 0 or 1. For one paradigm
-    these are its pairs.
+    It is p (1 - p) divided by the variance of the mean p. Only the variance within paradigms counts, because the
+    paradigms are fixed, so it is larger than the number of pairs. Half a correct and half a wrong pair are added to
+    each share, since it may be 0 or 1. For a single paradigm, the result is its number of pairs.
+
+    Args:
+        shares: (..., K) accuracies of K paradigms.
+        pairs: (K,) number of pairs of each paradigm.
+        weights: (K, U) weights of the paradigms in U means.
+
+    Returns:
+        The numbers of trials (..., U).
     """
     shares, pairs, weights = (np.asarray(values, dtype=np.float64) for values in (shares, pairs, weights))
     smoothed = (pairs * shares + 0.5) / (pairs + 1)
@@ -59,12 +67,15 @@ def stratified_trials(shares: npt.ArrayLike, pairs: npt.ArrayLike, weights: npt.
 
 
 def unk_free(scores: pd.DataFrame) -> pd.Series:
-    """Return which rows hold no <unk> in either sentence."""
+    """Return which rows have no <unk> in either sentence."""
     return (scores["good_unk"] == 0) & (scores["bad_unk"] == 0)
 
 
 def repeats_of(scores: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return the rows of each template or trial, a judgement of all pairs, by its name; {"": all} without either."""
+    """Return which rows belong to each template or trial, by its name; {"": all rows} if there are neither.
+
+    Each template or trial is one judgement of all pairs.
+    """
     for column in ("template", "trial"):
         if column in scores and scores[column].notna().any():
             return {str(name): (scores[column] == name).to_numpy() for name in scores[column].unique()}
@@ -72,14 +83,14 @@ def repeats_of(scores: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
 
 
 def repeats_text(scores: pd.DataFrame) -> str:
-    """Return what a method's accuracy is a mean over: "5 templates", "10 trials", or "" for nothing."""
+    """Return what a method's accuracy is averaged over: "5 templates", "10 trials", or "" if it isn't averaged."""
     repeats = repeats_of(scores)
     noun = "template" if scores["template"].notna().any() else "trial"
     return "" if "" in repeats else f"{len(repeats)} {noun}{'s' if len(repeats) > 1 else ''}"
 
 
 def by_repeat(scores: pd.DataFrame, ties: str = "wrong") -> pd.DataFrame:
-    """Return the accuracy of each template or trial, a column each; rows as of `accuracies`, by (level, name)."""
+    """Return accuracies with one column per template or trial, and the rows of `accuracies`, by (level, name)."""
     by_name = {
         name: accuracies(scores[rows], ties).set_index(["level", "name"])["accuracy"]
         for name, rows in repeats_of(scores).items()
@@ -88,28 +99,39 @@ def by_repeat(scores: pd.DataFrame, ties: str = "wrong") -> pd.DataFrame:
 
 
 def best_template(scores: pd.DataFrame, repeats: pd.DataFrame) -> str | None:
-    """Return the best of several templates overall (the oracle of Ide et al. 2024); `repeats`: `by_repeat(scores)`."""
+    """Return the template with the best overall accuracy (the oracle of Ide et al. 2024); None without several.
+
+    `repeats` is the result of `by_repeat(scores)`.
+    """
     if repeats.shape[1] == 1 or scores["template"].isna().all():
         return None
     return str(repeats.loc["overall"].iloc[0].idxmax())
 
 
 def share_of_a(scores: pd.DataFrame) -> float:
-    """Return the share of judgements, ties apart, that chose sentence A (Ide et al. 2024, table 10); NaN of others."""
+    """Return the share of judgements, without ties, that chose sentence A (Ide et al. 2024, table 10).
+
+    It is NaN if no sentence was called A, or if all judgements are ties.
+    """
     decided = scores[scores["order"].notna() & ((scores["good"] - scores["bad"]).abs() > 0)]
     chose_a = (decided["order"] == "A") == (decided["good"] > decided["bad"])
     return float(chose_a.mean()) if len(decided) else float("nan")
 
 
 def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.95) -> pd.DataFrame:
-    """Return the accuracy of each paradigm, of each phenomenon and overall, the last two as means over paradigms.
+    """Compute the accuracy of each paradigm, of each phenomenon and overall. The last two are means over paradigms.
 
-    `scores` has the columns paradigm, phenomenon, good, bad: one row per pair, and template or trial where it has the
-    columns of that name; the accuracy is then the mean over templates or trials, and ties count all of their judgements
-    (Ide et al. 2024, section 5). Returns the columns level (paradigm, phenomenon, overall), name, paradigms, pairs,
-    ties, accuracy, low, high; in this order of levels, then by name.
-    The interval is over new pairs of the same paradigms: Wilson's, of a mean with `stratified_trials`. A mean over
-    templates varies less.
+    Args:
+        scores: One row per pair with the columns paradigm, phenomenon, good and bad. With a column template or trial,
+            there is one row per pair and template or trial. The accuracy is then the mean over them, and all tied
+            judgements are counted (Ide et al. 2024, section 5).
+        ties: How a tie counts: wrong | half | right.
+        confidence: Level of the confidence intervals.
+
+    Returns:
+        The columns level (paradigm, phenomenon, overall), name, paradigms, pairs, ties, accuracy, low and high, in this
+        order of levels and then by name. Low and high are Wilson's interval for new pairs of the same paradigms, with
+        `stratified_trials` for means. For a mean over templates, it is too wide.
     """
     repeats = len(repeats_of(scores))
     pairs = scores[["paradigm", "phenomenon"]].assign(

@@ -1,4 +1,4 @@
-"""Names of benchmarks for readers, from the names of score folders (eval.config.score_label): "Toy English"."""
+"""Turn the names of score folders (eval.config.score_label) into names of benchmarks for readers: "Toy English"."""
 
 import re
 from collections.abc import Callable
@@ -23,18 +23,18 @@ _TITLES = {
     "turblimp": "TurBLiMP",
     "zhoblimp": "ZhoBLiMP",
 }
-_ROUTINE = ("seed-", "per_paradigm-", "pairs-")  # left out where a name is clear without them
+_ROUTINE = ("seed-", "per_paradigm-", "pairs-")  # usually left out, because a name is clear without them
 _PARTS: dict[str, str | Callable[[re.Match[str]], str]] = {
     "en": "English",
     "zh": "Mandarin",
     r"subset-(.+)": r"\1",
-    r"words-(.+?)(?:-k(\d+))?": lambda match: f"words of {match[1]}" + _at_least(match[2]),
-    r"run-k(\d+)": lambda match: "words of each run's sample" + _at_least(match[1]),
-    r"study-k(\d+)": lambda match: "words of all samples" + _at_least(match[1]),
+    r"words-(.+?)(?:-k(\d+))?": lambda match: f"words of {match[1]}" + _minimum_count(match[2]),
+    r"run-k(\d+)": lambda match: "words of each run's sample" + _minimum_count(match[1]),
+    r"study-k(\d+)": lambda match: "words of all samples" + _minimum_count(match[1]),
     r"seed-(\d+)": r"seed \1",
-    r"per_paradigm-(\d+)": r"\1 pairs of each paradigm",
+    r"per_paradigm-(\d+)": r"\1 pairs per paradigm",
     r"pairs-None": "all pairs",
-    r"pairs-(\d+)": r"\1 pairs of each paradigm",
+    r"pairs-(\d+)": r"\1 pairs per paradigm",
     r"paradigms-(\w+)": r"chosen paradigms (\1)",
     r"suites-(\w+)": r"chosen suites (\1)",
     r"context-eos-(\d+)": r"after \1 <eos>",
@@ -53,11 +53,11 @@ _PARTS: dict[str, str | Callable[[re.Match[str]], str]] = {
 def benchmark_name(label: str, routine: bool = False) -> str:
     """Return the name of a benchmark: "blimp+unk-skip" -> "BLiMP, unknown words skipped".
 
-    `routine`: with seeds and numbers of pairs, too. An unknown name or part stays as it is.
+    With `routine`, seeds and numbers of pairs are included. Unknown names and parts are left unchanged.
     """
     name, *parts = label.split("+")
-    shown = [part for part in parts if routine or not part.startswith(_ROUTINE)]
-    return ", ".join([_TITLES.get(name, name), *map(_readable, shown)])
+    chosen = [part for part in parts if routine or not part.startswith(_ROUTINE)]
+    return ", ".join([_TITLES.get(name, name), *map(_readable, chosen)])
 
 
 def _readable(part: str) -> str:
@@ -67,5 +67,5 @@ def _readable(part: str) -> str:
     return part
 
 
-def _at_least(times: str | None) -> str:
+def _minimum_count(times: str | None) -> str:
     return f" at least {times} times" if times else ""

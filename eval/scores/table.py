@@ -1,4 +1,4 @@
-"""Accuracies in the terminal: ours with intervals, and the published ones beside them."""
+"""Show accuracies in the terminal: ours with confidence intervals, next to published ones."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -14,13 +14,13 @@ from eval.scores.files import with_phenomena
 from pairscale.sizes import plural
 from pairscale.tables import filled_table
 
-WIDTH = 120  # characters, of output that is no terminal; a narrower terminal gets only our numbers
+WIDTH = 120  # characters, if the output isn't a terminal; a narrower terminal shows only our numbers
 
-# Of the published models of a benchmark, those that a terminal has room for, and their headings.
+# The published models of a benchmark that there is room for in a terminal, and their headings.
 BESIDE = {
-    "blimp": {"people": "people", "LSTM": "LSTM", "TXL": "TXL", "5-gram": "5-gram", "GPT-2": "GPT-2"},
+    "blimp": {"people": "humans", "LSTM": "LSTM", "TXL": "TXL", "5-gram": "5-gram", "GPT-2": "GPT-2"},
     "climp": {
-        "people": "people",
+        "people": "humans",
         "LSTM-21.5M-word": "LSTM\nword",
         "LSTM-21.5M-char": "LSTM\nchar",
         "5-gram-2M-char": "5-gram\nchar",
@@ -28,19 +28,19 @@ BESIDE = {
     },
 }
 
-# Columns that a terminal too narrow for them lacks, first to go first.
+# Columns that are left out if a terminal is too narrow, in this order.
 EXPENDABLE = ("pairs", "items", "contexts", "ties", "no <unk>", "known")
+_TIES = {"wrong": "Ties count as errors.", "half": "Ties count as half correct.", "right": "Ties count as correct."}
 
 
 def accuracy_table(
     title: str, benchmark: str, scores: pd.DataFrame, items: pd.DataFrame, ties: str, width: int = WIDTH
 ) -> Table:
-    """Return a row per phenomenon and the overall accuracy (the mean over paradigms), in per cent.
+    """Return a table with one row per phenomenon and the overall accuracy (the mean over paradigms), in per cent.
 
-    With several templates or trials: their mean and standard deviation instead of an interval, and the template that is
-    best overall (Ide et al. 2024, tables 3 and 9).
-    `scores` and `items` have the columns SCORES and ITEMS of eval.scores.schemas; `ties` says what a tie counts;
-    `width` is the terminal's, in characters.
+    With several templates or trials, it has their mean and standard deviation instead of an interval, and the template
+    that is best overall (Ide et al. 2024, tables 3 and 9). `scores` and `items` have the columns SCORES and ITEMS of
+    eval.scores.schemas. `ties` says how a tie counts, and `width` is that of the terminal, in characters.
     """
     scores, key = with_phenomena(scores, items), ["level", "name"]
     ours = accuracies(scores, ties).set_index(key)
@@ -61,13 +61,13 @@ def accuracy_table(
     caption = _caption(scores, len(phenomena), best, ties)
     if beside:
         names = ", ".join(beside.values()).replace("\n", " ")
-        caption += f"\n{names}: published accuracies, {_of_paradigms(published, benchmark, phenomena)}"
+        caption += f"\n{names}: published accuracies on {_published_paradigms(published, benchmark, phenomena)}."
     measures = measures.drop("paradigm", level="level").reset_index()
     return measures_table(title, caption, measures, published, {"name": "phenomenon"}, beside, ("overall",), "pairs")
 
 
 def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFrame, ties: str) -> Table:
-    """Return each method's overall accuracy, its deviation and best template, as Ide et al. 2024, tables 3, 9, 10."""
+    """Return a table of each method's accuracy, its deviation and best template (Ide et al. 2024, tables 3, 9, 10)."""
     lines = []
     for method, rows in scores.items():
         rows = with_phenomena(rows, items)
@@ -80,9 +80,10 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
         )
         deviation, share = percent(of_repeats.std(ddof=1)), percent(share_of_a(rows))
         lines.append([method, percent(overall["accuracy"]), deviation, *of_best, f"{overall['ties']:,}", share])
-    table = filled_table(("method", "accuracy", "±", "best", "over", "ties", "share of A"), lines, ("method", "over"))
-    spread = " ±: standard deviation over templates or trials;" if any(line[2] for line in lines) else ""
-    table.title, table.caption = Text(title), Text(f"per cent, means over paradigms;{spread} a tie is {ties}")
+    headings = ("method", "accuracy", "±", "best", "mean over", "ties", "share of A")
+    table = filled_table(headings, lines, ("method", "mean over"))
+    spread = " ±: standard deviation across templates or trials." if any(line[2] for line in lines) else ""
+    table.title, table.caption = Text(title), Text(f"Accuracy in %, mean over paradigms.{spread} {_TIES[ties]}")
     return table
 
 
@@ -96,18 +97,18 @@ def measures_table(
     bold: Collection[str] = (),
     count: str = "items",
 ) -> Table:
-    """Return a row per measure, in per cent, beside published ones.
+    """Return a table with one row per measure, in per cent, next to published ones.
 
     Args:
-        measures: columns of eval.diagnostics.measures.MEASURES, and `best` where several templates have a best one.
-        published: level, name, model, accuracy and, if known, sd (eval.published).
-        names: columns that say what a row is, and their headings.
-        beside: published models that are shown, and their headings.
-        bold: levels whose rows are bold.
-        count: what is counted: items | pairs.
+        measures: The columns of eval.diagnostics.measures.MEASURES, and `best` if there are several templates.
+        published: The columns level, name, model, accuracy and, if known, sd (eval.published).
+        names: Columns that say what a row is, and their headings.
+        beside: Published models to show, and their headings.
+        bold: Levels whose rows are bold.
+        count: What is counted: items | pairs.
     """
     theirs = published.set_index(["level", "name", "model"]).reindex(columns=["accuracy", "sd"])
-    shown = {key: _with_deviation(*of) for key, of in zip(theirs.index, theirs.to_numpy(), strict=True)}
+    texts = {key: _with_deviation(*values) for key, values in zip(theirs.index, theirs.to_numpy(), strict=True)}
     best = ["best"] if "best" in measures else []
     rows = []
     for row in measures.to_dict("records"):
@@ -115,7 +116,7 @@ def measures_table(
         cells = [f"{row['items']:,}", _with_deviation(row["accuracy"], row["sd"]), interval.strip("–")]
         cells += [*(percent(row[name]) for name in best), str(row["ties"] or "")]
         cells += [percent(row["known"]), f"{row['known_items']:,}"] if row["unknown"] else ["", ""]
-        others = [shown.get((row["level"], row["name"], model), "") for model in beside]
+        others = [texts.get((row["level"], row["name"], model), "") for model in beside]
         rows.append([*(str(row[column]) for column in names), *cells, *others])
     share, known = ("accuracy", "no <unk>") if count == "pairs" else ("share", "known")
     headings = [*names.values(), count, share, "95%", *best, "ties", known, count, *beside.values()]
@@ -127,7 +128,10 @@ def measures_table(
 
 
 def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
-    """Return a row per snapshot: words_seen, and accuracies in per cent; `rows`: of `PairsWork.overall`."""
+    """Return a table with one row per snapshot: words seen, and accuracies in per cent.
+
+    `rows` are results of `PairsWork.overall`.
+    """
     methods = [key for key in rows[0] if key != "words_seen"]
     cells = [[f"{row['words_seen']:,}", *(percent(row[method]) for method in methods)] for row in rows]
     table = filled_table(["words seen", *methods], cells, [])
@@ -136,7 +140,7 @@ def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
 
 
 def percent(share: float | None) -> str:
-    """Return a share in per cent with one digit; "" for None and NaN."""
+    """Return a share in per cent with one decimal; "" for None and NaN."""
     return "" if share is None or math.isnan(share) else f"{100 * share:.1f}"
 
 
@@ -144,20 +148,21 @@ def _with_deviation(share: float, deviation: float) -> str:
     return percent(share) + (f" ± {spread}" if (spread := percent(deviation)) else "")
 
 
-def _of_paradigms(published: pd.DataFrame, benchmark: str, phenomena: Mapping[str, str]) -> str:
-    """Say which paradigms published accuracies are of (eval.published.on_paradigms)."""
+def _published_paradigms(published: pd.DataFrame, benchmark: str, phenomena: Mapping[str, str]) -> str:
+    """Describe which paradigms published accuracies are based on (eval.published.on_paradigms)."""
     total, by_paradigm = number_of_paradigms(benchmark), set(published.loc[published["level"] == "paradigm", "name"])
     if total is None or len(phenomena) == total or (by_paradigm and by_paradigm <= set(phenomena)):
-        return "beside this model's, of the same paradigms"
-    return f"of all {total} paradigms and not comparable with this model's, which are of a part"
+        return "the same paradigms"
+    return f"all {total} paradigms. They aren't comparable with this model's, which are on only some of these"
 
 
 def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) -> str:
     several = repeats_text(scores)
-    measured = f"mean over {several}; ±: their standard deviation" if several else "intervals: for new pairs of these"
-    measured += f"; best: {best}, the best overall" if best else ""
-    caption = f"per cent; overall: mean over {plural(paradigms, 'paradigm')}; {measured}; a tie is {ties}"
+    measured = "95%: interval for new pairs of these paradigms."
+    if several:
+        measured = f"Mean over {several}; ±: their standard deviation." + (f" Best overall: {best}." if best else "")
+    caption = f"Accuracy in %; overall: mean over {plural(paradigms, 'paradigm')}. {measured} {_TIES[ties]}"
     if empty := int(unscored(scores["good"], scores["bad"]).sum()):
-        caption += f"; a tie, as no token of a sentence counts: {empty:,}"
+        caption += f" Tied because no token of a sentence counts: {empty:,}."
     critical = int((scores.drop_duplicates(["paradigm", "pair_id"])["crit_unk"] > 0).sum())
-    return caption + (f"; <unk> among the tokens that differ: {critical:,} pairs" if critical else "")
+    return caption + (f" Pairs that differ in an unknown token (<unk>): {critical:,}." if critical else "")

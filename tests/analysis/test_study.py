@@ -187,7 +187,7 @@ def of_other_weights(run):
         (skip_unknown, f"blimp.*unk.*score for simulated/.*; skip for simulated/{FIRST}"),
         (lambda run: rescore(run, lambda rows: rows.iloc[1:]), "120 pairs of blimp"),
         (of_other_weights, "another model"),
-        (lambda run: score_path(run.scores("blimp"), "lp").write_bytes(b"PAR1"), r"lp\.parquet: damaged"),
+        (lambda run: score_path(run.scores("blimp"), "lp").write_bytes(b"PAR1"), r"lp\.parquet: this file is damaged"),
     ],
     ids=["version", "settings", "other pairs", "other weights", "damaged"],
 )

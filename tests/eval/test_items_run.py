@@ -101,7 +101,7 @@ def test_existing_scores_are_not_computed_again(configure, name, capsys):
     assert not first.items() & modification_times().items()
     last = folder / f"{case.files[-1]}.parquet"
     last.write_bytes(b"")
-    with pytest.raises(RunError, match=rf"{last.name}: damaged"):
+    with pytest.raises(RunError, match=rf"{last.name}: this file is damaged"):
         score_run(run, config)
 
 

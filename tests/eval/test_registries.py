@@ -51,5 +51,5 @@ def test_a_form_can_be_registered_by_a_plug_in_but_not_under_the_name_of_another
         BenchmarkConfig(name="mine", form="two_lines", seed=3)
     with pytest.raises(ValueError, match=r"form climp: registered by eval\.benchmarks\.form already"):
         form_registry.form("climp", ())(two_lines)
-    with pytest.raises(ValueError, match=r"method lp: registered by eval\.methods\.builtin\.sums already"):
+    with pytest.raises(ValueError, match=r"method lp is already registered by eval\.methods\.builtin\.sums"):
         method("lp")(lambda side, other, parameters: side.logprobs)

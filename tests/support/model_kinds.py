@@ -27,7 +27,7 @@ SIZES = {
 LOGITS = {"logits_scaling": 8.0, "logit_scale": 0.3, "final_logit_softcapping": 5.0}
 
 # Kinds that the scorer refuses, and what it says.
-REFUSED = {("causal", "xlnet"): "no causal model"}
+REFUSED = {("causal", "xlnet"): "isn't a causal model"}
 # Kinds whose own logits change a little with the number of tokens after them, in nats: the loop reads one token more.
 INEXACT = {"prophetnet": 1e-3}
 

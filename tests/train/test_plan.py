@@ -138,7 +138,7 @@ def test_training_is_planned_without_the_benchmarks_files(paths, tmp_path):
         planned_by_eval([compose("eval", overrides)])
         (run,) = planned.runs
         assert run.scoring_seconds == 0
-        assert [note.startswith("scoring is not counted:") for note in planned.notes] == [True]
+        assert [note.startswith("The estimate leaves out scoring:") for note in planned.notes] == [True]
     finally:
         planned.runs.clear()
         planned.notes.clear()

@@ -1,1 +1,1 @@
-"""The methods of pairscale, registered as eval/methods/method.py says; a new one is a new file."""
+"""The methods that come with pairscale, registered as in eval/methods/method.py. A new method is a new file."""

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 class Prefix:
     """Parameters of the prefix methods."""
 
-    # Tokens of the critical words that count; as_published: (one_prefix: the first token in which
-    # the sentences differ; two_prefix: the last token).
+    # Which tokens of the critical words count. as_published: for one_prefix, the first token in which the sentences
+    # differ; for two_prefix, the last token.
     prefix_span: Literal["sum", "first", "last", "as_published"] = "sum"
 
 
 @method("one_prefix", Prefix())
 def one_prefix(side: Side, other: Side, parameters: Prefix) -> FloatArray:
-    """Log-probability of the critical words after the same prefix (Linzen et al. 2016; BLiMP, section 6.1)."""
+    """Score the critical words after the same prefix (Linzen et al. 2016; BLiMP, section 6.1)."""
     words = side.pairs[f"one_prefix_word_{side.name}"]
     differ = other if parameters.prefix_span == "as_published" else None
     span = "first" if differ else parameters.prefix_span
@@ -37,7 +37,7 @@ def one_prefix(side: Side, other: Side, parameters: Prefix) -> FloatArray:
 
 @method("two_prefix", Prefix())
 def two_prefix(side: Side, other: Side, parameters: Prefix) -> FloatArray:
-    """Log-probability of the same critical words after two prefixes (Wilcox et al. 2019; BLiMP, section 6.1)."""
+    """Score the same critical words after two different prefixes (Wilcox et al. 2019; BLiMP, section 6.1)."""
     prefixes = side.pairs[f"two_prefix_prefix_{side.name}"]
     span = "last" if parameters.prefix_span == "as_published" else parameters.prefix_span
     return _critical_lp("two_prefix", side, prefixes, side.pairs["two_prefix_word"], span)
@@ -46,10 +46,12 @@ def two_prefix(side: Side, other: Side, parameters: Prefix) -> FloatArray:
 def _critical_lp(
     method: str, side: Side, prefixes: pd.Series, words: pd.Series, span: str, differ: Side | None = None
 ) -> FloatArray:
-    """Return ln p (P,) of the critical words' tokens; NaN where the method does not apply, or no token counts.
+    """Return ln p (P,) in nats of the critical words; NaN if the method doesn't apply or no token counts.
 
-    A token counts if it covers a character of the words, the policy does not skip it, and it is not before the first
-    in which the text differs from the one of the side `differ`.
+    A token counts if it covers a character of the words and isn't skipped as <unk>. If `differ` is given, tokens before
+    the first difference from the text on that side don't count.
+
+    Raises InputError if a sentence doesn't begin with its prefix and critical words.
     """
     from eval.methods.sides import common_start
     from eval.scores.files import judged_pairs
@@ -61,7 +63,10 @@ def _critical_lp(
         start = len(text) - len(text.removeprefix(prefix).lstrip())  # a language without spaces has none here
         if not text.startswith(prefix) or not text.startswith(critical, start):
             where = f"{side.pairs['paradigm'].iat[pair]}, pair {side.pairs['pair_id'].iat[pair]}"
-            raise InputError(f"method={method}: {where}: {text!r} does not begin with {prefix!r} and {critical!r}")
+            raise InputError(
+                f"method={method}: {where}: {text!r} does not begin with {prefix!r} and {critical!r}. Correct the "
+                "prefix or the critical words of this pair."
+            )
         inside = (score.spans[:, 0] < start + len(critical)) & (score.spans[:, 1] > start)
         if differ:
             inside[: common_start(side.surface(pair), differ.surface(pair))] = False

@@ -1,8 +1,8 @@
-"""Methods that ask: yes_no about each sentence, ab_prompt about both of a pair (Ide et al. 2024, section 3.3).
+"""Methods that ask questions: yes_no about each sentence, ab_prompt about both (Ide et al. 2024, section 3.3).
 
-A base model reads the system message, a line's end, the user's message and a cue ("Answer:"); an instruct model what
-its chat template makes of the two messages. An answer is the tokenizer's own continuation of the prompt: with the space
-that its language has after the cue, or with what a chat template puts before an answer (mostly nothing).
+A base model reads the system message, a newline, the user's message and a cue ("Answer:"). An instruct model reads the
+two messages in its chat template. Prompt and answer are tokenized together. Between them is the space that the language
+has after the cue, or whatever a chat template puts before an answer (mostly nothing).
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ if TYPE_CHECKING:
     from eval.scorers.base import Scorer
     from eval.scorers.chat import ChatTemplate
 
-FIRST, SECOND = "A", "B"  # the sentences of a prompt in the score file, whatever the answers are
+FIRST, SECOND = "A", "B"  # names of a prompt's two sentences in the score file, whatever the answers are
 
 
 @dataclass
 class PromptParameters(TemplateParameters):
-    """Parameters of a method that asks."""
+    """Parameters of methods with prompts."""
 
-    chat: bool | None = None  # null: the model's chat template where its tokenizer has one; true | false
+    chat: bool | None = None  # whether to use the model's chat template; null: if its tokenizer has one
 
 
 @dataclass
 class AbPrompt(PromptParameters):
     """Parameters of ab_prompt."""
 
-    seed: Seed = 1  # draws for each pair which sentence is A
+    seed: Seed = 1  # for drawing which sentence of each pair is A
 
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions about P pairs that one template makes."""
+    """The questions about P pairs from one template."""
 
     prompts: list[str]  # the user's messages
-    about: npt.NDArray[np.int64]  # (2, P) the number of the prompt about the good sentence, and the bad one
-    answers: npt.NDArray[np.int64]  # (2, P) which answer, 0 or 1, is for the sentence
-    order: npt.NDArray[np.str_] | None = None  # (P,) A or B, the place of the good sentence
+    about: npt.NDArray[np.int64]  # (2, P) index of the prompt about the good sentence, and about the bad one
+    answers: npt.NDArray[np.int64]  # (2, P) which answer, 0 or 1, is in favour of the sentence
+    order: npt.NDArray[np.str_] | None = None  # (P,) whether the good sentence is A or B
 
 
 @method("yes_no", PromptParameters(), "yes_no")
 def yes_no(template: Template, pairs: pd.DataFrame, parameters: PromptParameters) -> Questions:
-    """Share of Yes between Yes and No, after a question about the sentence (Ide et al. 2024, equation 4)."""
+    """Ask about each sentence: its score is p(Yes) / (p(Yes) + p(No)) (Ide et al. 2024, equation 4)."""
     prompts = [template.fill(sentence)[0] for sentence in [*pairs["good"], *pairs["bad"]]]
     about = np.arange(len(prompts)).reshape(2, -1)
     return Questions(prompts, about, np.zeros_like(about))
@@ -64,7 +64,7 @@ def yes_no(template: Template, pairs: pd.DataFrame, parameters: PromptParameters
 
 @method("ab_prompt", AbPrompt(), "ab")
 def ab_prompt(template: Template, pairs: pd.DataFrame, parameters: AbPrompt) -> Questions:
-    """Share of its letter between A and B, after a question about both sentences (Ide et al. 2024, section 3.3)."""
+    """Ask which of two sentences is better: scores are their letters' shares of p(A) + p(B) (Ide et al. 2024, 3.3)."""
     order = orders(pairs, parameters.seed)
     good_first = order == FIRST
     first = np.where(good_first, pairs["good"], pairs["bad"])
@@ -75,21 +75,24 @@ def ab_prompt(template: Template, pairs: pd.DataFrame, parameters: AbPrompt) -> 
 
 
 def orders(pairs: pd.DataFrame, seed: int) -> npt.NDArray[np.str_]:
-    """Return A or B (P,), the place of the good sentence: a coin for each pair, of its name and the seed alone."""
+    """Draw for each pair whether the good sentence is A or B (P,). The result depends on its name and the seed only."""
     names = zip(pairs["paradigm"], pairs["pair_id"], strict=True)
     coins = [derived_seed(None, seed, f"order:{paradigm}:{pair_id}") % 2 for paradigm, pair_id in names]
     return np.where(np.asarray(coins) == 0, FIRST, SECOND)
 
 
 def chat_template_of(method: str, scorer: Scorer, chat: bool | None) -> ChatTemplate | None:
-    """Return the chat template that prompts are put in, None for plain prompts.
+    """Return the chat template for prompts, or None for plain prompts.
 
-    Raises ConfigError for a model that answers no prompts, or has no chat template (for `chat`) that works.
+    Raises ConfigError if the model can't answer prompts, if `chat` is true but there is no chat template, or if the
+    template fails.
     """
     if not scorer.answers_prompts:
-        raise ConfigError(f"method={method}: a model of this kind cannot answer prompts")
+        raise ConfigError(f"method={method}: {scorer.name} can't answer prompts. Leave this method out.")
     if chat and scorer.chat_template is None:
-        raise ConfigError(f"method.{method}.chat=true: {scorer.name} has no chat template")
+        raise ConfigError(
+            f"method.{method}.chat=true: {scorer.name} has no chat template. For plain prompts, use chat=false."
+        )
     template = None if chat is False else scorer.chat_template
     if template is not None:
         template.check()
@@ -104,11 +107,14 @@ def ask(
     policy: PolicyConfig,
     pairs: pd.DataFrame,
 ) -> tuple[dict[Template, dict[str, Any]], dict[str, Any]]:
-    """Ask the questions of each template about `pairs`.
+    """Ask the questions of each template about P pairs.
 
-    Returns the columns (P,) of each template, and for metadata one prompt as the model read it, the answers' tokens,
-    and system_role of a chat template: False if the system message stands first in the user's. The score is the
-    logarithm of the answer's share of the probability of both, as the share itself is 1 where the model is sure.
+    A score is the logarithm of an answer's share of the probability of both answers. The share itself would be rounded
+    to 1 if the model is very sure.
+
+    Returns:
+        The columns (P,) for each template, and metadata: one prompt as the model read it, the tokens of the answers,
+        and for a chat template system_role, which is False if the system message is part of the user's message.
     """
     from eval.methods.sides import naming_the_pair
 
@@ -127,7 +133,7 @@ def ask(
     if chat_template is not None:
         read["system_role"] = chat_template.takes_system
     one, other = answered.logprobs.T
-    shares = -np.logaddexp(0, np.stack([other - one, one - other], axis=1))  # one next to 1 keeps its distance
+    shares = -np.logaddexp(0, np.stack([other - one, one - other], axis=1))  # exact even for shares close to 1
     values = {"": shares, "_lp": answered.logprobs, "_tokens": answered.counts}
     columns: dict[Template, dict[str, Any]] = {}
     first = 0

@@ -1,4 +1,4 @@
-"""Methods that sum the tokens of a text, plain or in a template (Ide et al. 2024, section 3.2), or normalise sums."""
+"""Methods that add up token scores, with or without a template (Ide et al. 2024, section 3.2), and normalise them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 class Penalty:
     """Parameters of pen_lp."""
 
-    alpha: Annotated[float, Meta(ge=0, le=10)] = 0.8  # exponent of the penalty on length
+    alpha: Annotated[float, Meta(ge=0, le=10)] = 0.8  # exponent of the length penalty
 
 
 @dataclass
 class InTemplate(TemplateParameters):
-    """Parameters of methods that score a text with the sentence in it."""
+    """Parameters of methods that score a template with the sentence filled in."""
 
-    scored: Literal["input", "target"] = "input"  # the whole text, or the sentence in it alone
+    scored: Literal["input", "target"] = "input"  # which tokens to score: the whole text, or only the sentence
 
 
 @dataclass
@@ -38,51 +38,51 @@ class InTemplatePenalty(InTemplate, Penalty):
 
 @dataclass
 class Weights:
-    """Parameters of morcela: numbers of a model in the report on benchmark=ratings."""
+    """Parameters of morcela, which the report on benchmark=ratings gives for each model."""
 
-    beta: float = MISSING  # weight of the unigram log-probability; slor has 1
-    gamma: float = MISSING  # weight of length, nats; slor has 0
+    beta: float = MISSING  # weight of the unigram log-probability; 1 gives slor if gamma is 0
+    gamma: float = MISSING  # correction for length in nats; 0 gives slor if beta is 1
 
 
 @method("lp")
 @method("in_template_lp", InTemplate(), "in_template")
 @method("in_template_comparative_lp", TemplateParameters(), "comparative")
 def lp(side: Side, other: Side, parameters: Any) -> FloatArray:
-    """Log-probability, the sum over tokens (Lau et al. 2020)."""
+    """Return the log-probability: the sum over tokens (Lau et al. 2020)."""
     return side.lp
 
 
 @method("pll", reads=MASKED)
 def pll(side: Side, other: Side, parameters: Any) -> FloatArray:
-    """Pseudo-log-likelihood: each token hidden in turn (Salazar et al. 2020, Kauf and Ivanova 2023)."""
+    """Return the pseudo-log-likelihood, with each token hidden in turn (Salazar et al. 2020, Kauf and Ivanova 2023)."""
     return side.lp
 
 
 @method("mean_lp")
 @method("in_template_mean_lp", InTemplate(), "in_template")
 def mean_lp(side: Side, other: Side, parameters: Any) -> FloatArray:
-    """Log-probability per token (Lau et al. 2020); NaN where no token counts."""
+    """Return the log-probability per token (Lau et al. 2020); NaN if no token counts."""
     return np.divide(side.lp, side.tokens, out=np.full_like(side.lp, np.nan), where=side.tokens > 0)
 
 
 @method("pen_lp", Penalty())
 @method("in_template_pen_lp", InTemplatePenalty(), "in_template")
 def pen_lp(side: Side, other: Side, parameters: Penalty) -> FloatArray:
-    """Log-probability / ((5 + n) / 6)^alpha for n tokens (Lau et al. 2020; the penalty of Wu et al. 2016)."""
+    """Return log-probability / ((5 + n) / 6)^alpha for n tokens (Lau et al. 2020; the penalty of Wu et al. 2016)."""
     return side.lp / ((5 + side.tokens) / 6) ** parameters.alpha
 
 
 @method("slor", reads=UNIGRAMS)
 def slor(side: Side, other: Side, parameters: Any) -> FloatArray:
-    """(Log-probability - unigram log-probability) / tokens (Pauls and Klein 2012); NaN where no token counts."""
-    from eval.scores.accuracy import morcela as weighted  # here, so that commands start without pandas
+    """Return (log-probability - unigram log-probability) / tokens (Pauls and Klein 2012); NaN if no token counts."""
+    from eval.scores.accuracy import morcela as weighted  # imported here so that commands start without pandas
 
     return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), 1, 0)
 
 
 @method("morcela", Weights(), UNIGRAMS)
 def morcela(side: Side, other: Side, parameters: Weights) -> FloatArray:
-    """(Log-probability - beta * unigram log-probability + gamma) / tokens (Tjuatja et al. 2024)."""
+    """Return (log-probability - beta * unigram log-probability + gamma) / tokens (Tjuatja et al. 2024)."""
     from eval.scores.accuracy import morcela as weighted
 
     return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), parameters.beta, parameters.gamma)

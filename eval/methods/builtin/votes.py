@@ -1,7 +1,7 @@
-"""Votes: a majority of predictions drawn from the templates of other methods (Ide et al. 2024, section 6).
+"""Votes: the majority of predictions drawn from the templates of other methods (Ide et al. 2024, section 6).
 
-A prediction is a vote for the sentence with the higher score; a template whose two scores are equal has no vote. Where
-the votes for both sentences are equally many the pair is a tie, and `ties` says what that counts, as for any method.
+A prediction is a vote for the sentence with the higher score. A template whose two scores are equal doesn't vote. If
+both sentences get the same number of votes, the pair is a tie, and `ties` says how it counts, as for any method.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _NAMES = ["paradigm", "pair_id"]
 class Votes:
     """Parameters of votes."""
 
-    voters: dict[str, Draws] = field(default_factory=dict)  # methods, and how many predictions of each are drawn
-    trials: Draws = 10  # how often they vote, with other predictions drawn
-    seed: Seed = 1  # of the draws
+    voters: dict[str, Draws] = field(default_factory=dict)  # methods, and how many predictions to draw from each
+    trials: Draws = 10  # number of votes, each with predictions drawn again
+    seed: Seed = 1  # seed for drawing predictions
 
 
 @method("vote_p", Votes({"yes_no": 5}), VOTES)
@@ -40,10 +40,15 @@ class Votes:
 @method("vote_mix_l3", Votes({"yes_no": 2, "in_template_lp": 3}), VOTES)
 @method("vote_l", Votes({"in_template_lp": 5}), VOTES)
 def vote(scores: Mapping[str, pd.DataFrame], parameters: Votes) -> tuple[pd.DataFrame, list[Drawn]]:
-    """Majority of predictions, drawn for each trial from the templates of other methods, whose scores it reads.
+    """Vote with predictions that are drawn, for each trial, from the templates of other methods.
 
-    Returns rows of a score file, one per trial (from 1) and pair, and the templates drawn for each trial; good and bad
-    are votes for the sentence. `scores`: rows of the methods that vote.
+    Args:
+        scores: The rows of each method that votes.
+        parameters: The parameters of the vote.
+
+    Returns:
+        The rows of a score file, one per trial (from 1) and pair, in which good and bad are numbers of votes, and the
+        templates that were drawn for each trial.
     """
     import pandas as pd
 
@@ -61,15 +66,15 @@ def vote(scores: Mapping[str, pd.DataFrame], parameters: Votes) -> tuple[pd.Data
 
 
 def draws(templates: Mapping[str, list[str]], parameters: Votes) -> list[Drawn]:
-    """Draw for each trial some of each method's templates, without replacement.
+    """Draw some of each method's templates for each trial, without replacement.
 
-    A trial depends on the seed and its number alone. Raises ConfigError where a method has too few templates.
+    A trial depends only on the seed and its number. Raises ConfigError if a method has too few templates.
     """
     for voter, count in parameters.voters.items():
         if count > len(templates[voter]):
             raise ConfigError(
-                f"voters: {count} of {voter}, must be 1 to {len(templates[voter])}: it has the templates "
-                f"{', '.join(templates[voter])}"
+                f"voters: can't draw {count} predictions of {voter}, because it has only {len(templates[voter])} "
+                f"templates ({', '.join(templates[voter])}). Draw at most as many."
             )
     drawn: list[Drawn] = [{} for _ in range(parameters.trials)]
     for trial, names in enumerate(drawn):
@@ -80,12 +85,15 @@ def draws(templates: Mapping[str, list[str]], parameters: Votes) -> list[Drawn]:
 
 
 def _votes(voter: str, scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return 1 for the good sentence, -1 for the bad one (and where a score is NaN), 0 for neither (P, templates)."""
+    """Return votes (P, templates): 1 for the good sentence, -1 for the bad one or if a score is NaN, 0 for a tie."""
     good, bad = scores["good"], scores["bad"]
     cast = scores.assign(vote=np.where(good > bad, 1, np.where(good == bad, 0, -1)))
     table = cast.pivot(index=_NAMES, columns="template", values="vote")
     votes = table.reindex(pairs.set_index(_NAMES).index)
     if len(table) != len(pairs) or votes.isna().any(axis=None):
         other = votes.columns[votes.isna().any()].tolist() or votes.columns.tolist()
-        raise RunError(f"scores of {voter}: template {other[0]} has other pairs than the rest; score it again")
+        raise RunError(
+            f"scores of {voter}: template {other[0]} was scored on other pairs than the rest. Remove the score file of "
+            f"{voter} and score again."
+        )
     return votes

@@ -243,7 +243,8 @@ def test_the_first_token_of_a_candidate_goes_before_it_only_with_what_other_word
 
 def test_a_masked_candidate_ends_before_the_full_stop_also_if_a_token_includes_the_space_before_it():
     tokenizer, words = random_model(LSTM, "bpe", vocab_size=300).tokenizer, ["dog", "cats", "sleeps"]
-    readings = hidden_words([("Who saw a", word) for word in words], OurTokens(tokenizer, "", masked=True), "original")
+    tokens = OurTokens(tokenizer, "", masked=True)
+    readings = hidden_words([("Who saw a", word) for word in words], tokens, "original", lambda text, ids: None)
     assert readings.tokens.tolist() == [len(tokenizer.encode(word)) for word in words]
 
 
@@ -273,7 +274,7 @@ def test_words_are_distinguished_from_other_tokens(text, expected):
 
 
 def test_words_and_contexts_that_cannot_be_used_are_refused():
-    with pytest.raises(ConfigError, match=r"m: none of its tokens is a whole word"):
+    with pytest.raises(ConfigError, match=r"m: no token of this model is a whole word"):
         own_scorer(random_model(LSTM, "char"), 100).next_words(["The"], [["dog"]], 1, policy())
     tokenizer = lower_case(eos_token="[END]")
     words = HubTokens(tokenizer, "m", len(tokenizer)).words()
@@ -285,5 +286,5 @@ def test_words_and_contexts_that_cannot_be_used_are_refused():
     masked = masked_scorer(with_random_weights(network, tokenizer), tokenizer, 100)
     with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model"):
         masked.next_words(["The"], [["dog"]], 1, policy(context="eos"))
-    with pytest.raises(InputError, match=r"m reads 80 tokens at most; .* has 84"):
+    with pytest.raises(InputError, match=r"m can read at most 80 tokens, but .* has 84"):
         masked.next_words(["cat " * 80], [["cat"]], 1, policy())

@@ -178,8 +178,8 @@ def test_cloze_files_need_each_other_and_damaged_ones_are_refused(tmp_path):
     assert answers_metadata(tmp_path, "topk", "cloze") == metadata()
     (tmp_path / "topk.parquet").unlink()
     assert answers_metadata(tmp_path, "topk", "cloze") is None
-    with pytest.raises(RunError, match=r"topk\.parquet: no such score file"):
+    with pytest.raises(RunError, match=r"topk\.parquet: score file not found"):
         read_answer_file(tmp_path, "topk")[0]
     (tmp_path / "topk.parquet").write_bytes(b"PAR1")
-    with pytest.raises(RunError, match=r"topk\.parquet: damaged \(.*; remove the file to score again"):
+    with pytest.raises(RunError, match=r"topk\.parquet: this file is damaged \(.*; remove the file to score again"):
         answers_metadata(tmp_path, "topk", "cloze")

@@ -104,7 +104,7 @@ def test_logits_loss_and_padding(tmp_path):
     nats = -logits.log_softmax(-1)[0, :-1].gather(-1, tokens[0, 1:, None]).mean()
     assert model(tokens, labels=tokens).loss == pytest.approx(float(nats), abs=1e-6)
     assert torch.equal(model(tokens, attention_mask=torch.tensor([[1, 1, 1, 0]])).logits, logits)
-    with pytest.raises(ValueError, match="padding on the left"):
+    with pytest.raises(ValueError, match="Padding on the left"):
         model(tokens, attention_mask=torch.tensor([[0, 1, 1, 1]]))
 
 
@@ -233,7 +233,7 @@ def test_one_run_is_named_by_its_folder_or_digest_and_others_are_refused(study):
     for override, message in (
         ("run=nothing", r"run=nothing: study=simulated has no such run\. Give a run's full name"),
         ("push=grammar", "push=grammar: must be OWNER/NAME"),
-        ("study=null", "study=null"),
+        ("study=null", "Add study=NAME"),
     ):
         with pytest.raises((ConfigError, RunError), match=message):
             export(configured(study, override))
@@ -288,5 +288,5 @@ def test_a_copy_of_a_models_folder_scores_as_its_run_to_the_last_bit(name, kind,
         coarse = pretrained_scorer(dataclasses.replace(described, dtype="bf16"), Execution(256))
         assert coarse.scores_eos(PLAIN) == (kind == "word")  # whoever reads the folder
         assert coarse.model.model.dtype == torch.bfloat16
-    with pytest.raises(ConfigError, match=f"a {task} model; give model=hf_{task}"):
+    with pytest.raises(ConfigError, match=f"is a {task} model.*model=hf_{task}"):
         pretrained_scorer(dataclasses.replace(described, kind=other), Execution(256))

@@ -195,18 +195,18 @@ def test_there_are_five_templates_of_each_kind_and_language(kind, language):
 @pytest.mark.parametrize(
     ("templates", "message"),
     [
-        (["Is it good?"], r"method\.m\.templates: template 1: must have \{sentence\} once, has it 0 times"),
-        (["{sentence} {sentence}"], r"template 1: must have \{sentence\} once, has it 2 times"),
-        ([{"name": "x", "text": "{sentence}"}] * 2, r"each with another name; has x, x"),
+        (["Is it good?"], r"method\.m\.templates: template 1 must contain \{sentence\} once, but has it 0 times"),
+        (["{sentence} {sentence}"], r"template 1 must contain \{sentence\} once, but has it 2 times"),
+        ([{"name": "x", "text": "{sentence}"}] * 2, r"each with a different name \(the names are x, x\)"),
         ([{"name": "x", "user": "{sentence}"}], r"\$\.templates\[0\]: without text"),
-        ([], r"must be at least one template"),
+        ([], r"give at least one template"),
         (3, r"must be a list of templates"),
         ("nowhere.yaml", r"nowhere\.yaml: file not found\. method\.m\.templates=nowhere\.yaml"),
         ("prompts: []", r"must be a list of templates"),
         ("answers: [Yes, No]\ntemplates: ['{sentence}']", r"answers\[0\]: expected str, got bool\. Put in quotes"),
         ("- [", r"not readable as YAML"),
         ("answers: !!set {Y, N}\ntemplates: ['{sentence}']", r"line 1: sets \(!!set\) are not supported"),
-        ("cue: null\ntemplates: ['{sentence}']", r"without answers, cue or space"),
+        ("cue: null\ntemplates: ['{sentence}']", r"answers, cue or space are missing"),
         ({"cue": "\ud800", "answers": ["Y", "N"], "space": " ", "templates": ["{sentence}"]}, r"half a surrogate pair"),
         ([{"name": "\ud800", "text": "{sentence}?"}], "half a surrogate pair"),
     ],
@@ -221,7 +221,9 @@ def test_bad_templates_raise_one_line_errors(tmp_path, templates, message):
 
 
 def test_an_unknown_language_needs_templates_of_the_user():
-    with pytest.raises(ConfigError, match=r"method=m: benchmark\.language=de, and there are templates of: en, zh"):
+    with pytest.raises(
+        ConfigError, match=r"method=m: there are no templates for benchmark\.language=de, only for en, zh"
+    ):
         user_templates(None, language="de")
-    with pytest.raises(ConfigError, match=r"method\.m\.templates: without answers, cue or space"):
+    with pytest.raises(ConfigError, match=r"method\.m\.templates: answers, cue or space are missing"):
         user_templates(["{sentence}"], language=None)

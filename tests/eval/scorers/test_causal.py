@@ -110,22 +110,22 @@ def test_unknown_words_the_end_symbol_and_empty_texts_are_marked():
     scorer = causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100)
     assert not scorer.score(["zebra"], policy(score_eos=True))[0].unk.any()
     assert [len(one.logprobs) for one in scorer.score([""], policy())] == [0]
-    with pytest.raises(InputError, match=r"m reads 80 tokens at most; '猫+a' has 100"):
+    with pytest.raises(InputError, match=r"m can read at most 80 tokens, but '猫+a' has 100"):
         scorer.score(["猫" * 33 + "a"], policy())
 
 
 def test_a_model_without_a_begin_symbol_needs_model_begin():
     tokenizer = lower_case()
     network = with_random_weights(gpt2, tokenizer)
-    with pytest.raises(ConfigError, match=r"neither BOS nor EOS; give model\.begin=TOKEN"):
+    with pytest.raises(ConfigError, match=r"neither BOS nor EOS.*model\.begin=TOKEN"):
         causal_scorer(network, tokenizer, 100)
-    with pytest.raises(ConfigError, match=r"model\.begin=\[BEGIN\]: no token of m"):
+    with pytest.raises(ConfigError, match=r"model\.begin=\[BEGIN\]: the tokenizer of m has no such token"):
         causal_scorer(network, tokenizer, 100, begin="[BEGIN]")
     scorer = causal_scorer(network, tokenizer, 100, begin="[END]")
     (scores,) = scorer.score(["The cat"], policy())
     ids = tokenizer("The cat")["input_ids"]
     assert scores.logprobs == pytest.approx(nats(network, [1], ids), abs=1e-5)
-    with pytest.raises(ConfigError, match=r"policy\.score_eos=true: the tokenizer of m has no end symbol"):
+    with pytest.raises(ConfigError, match=r"policy\.score_eos=true: the tokenizer of m has no end symbol.*false"):
         scorer.score(["The cat"], policy(score_eos=True))
 
 
@@ -136,7 +136,7 @@ def test_a_bidirectional_model_is_rejected_as_causal():
         block.attn.is_causal = False
     bidirectional.config._attn_implementation = "eager"
     bidirectional.transformer.h[0].attn.forward = lambda hidden_states, **_: (hidden_states.flip(1), None)
-    with pytest.raises(ConfigError, match=r"m: no causal model: .* changes with the tokens after it"):
+    with pytest.raises(ConfigError, match=r"m isn't a causal model.* tokens after it"):
         causal_scorer(bidirectional, tokenizer, 100)
 
 

@@ -118,21 +118,21 @@ CUDA = pytest.mark.skipif(torch.cuda.is_available(), reason="of a machine withou
 @pytest.mark.parametrize(
     ("damage", "values", "message"),
     [
-        pytest.param(None, {"load_in_4bit": True}, r"load_in_4bit=true: needs an NVIDIA GPU", marks=CUDA),
-        (None, {"kind": "masked"}, r"a causal model \(GPT2LMHeadModel\); give model=hf_causal"),
-        (masked_model(BertForMaskedLM), {}, r"a masked model \(BertForMaskedLM\); give model=hf_masked"),
-        (masked_model(BertModel), {"kind": "masked"}, r"its weights lack cls\.predictions\."),
-        (both_kinds, {"begin": "[CLS]"}, r"no causal model: .* give model=hf_masked"),
-        (as_pickle, {}, r"only there as a pickle \(pytorch_model\.bin\).*allow_pickle=true"),
-        (as_other_pickle, {"allow_pickle": True}, r"gpt: cannot be loaded \("),
-        (empty_tokenizer, {}, r"its tokenizer \(1 tokens\) reads no letter of a plain sentence"),
-        (not_a_number, {}, r"gpt: its weights hold infinity or NaN \(in transformer\.h\.1\.ln_1\.bias\)"),
-        (weights_outside, {}, r"index\.json names a file outside of the folder: \.\./outside\.safetensors"),
-        (nested, {}, r"cannot be loaded \("),
-        (config_with(n_embd=8), {}, r"do not fit its config\.json: transformer\.h\.0\..* and \d+ more"),
-        (config_with(n_layer="x"), {}, r"cannot be loaded \("),
-        (config_with(n_head=-2), {}, r"cannot be loaded|fails on a text|do not fit"),
-        (config_with(vocab_size=10**12), {}, r"cannot be loaded \(|do not fit"),
+        pytest.param(None, {"load_in_4bit": True}, r"load_in_4bit=true needs an NVIDIA GPU", marks=CUDA),
+        (None, {"kind": "masked"}, r"a causal model \(GPT2LMHeadModel\).*model=hf_causal"),
+        (masked_model(BertForMaskedLM), {}, r"a masked model \(BertForMaskedLM\).*model=hf_masked"),
+        (masked_model(BertModel), {"kind": "masked"}, r"the weights cls\.predictions\..* are missing"),
+        (both_kinds, {"begin": "[CLS]"}, r"isn't a causal model.* model=hf_masked"),
+        (as_pickle, {}, r"pickle \(pytorch_model\.bin\).*allow_pickle=true"),
+        (as_other_pickle, {"allow_pickle": True}, r"gpt: the model can't be loaded \("),
+        (empty_tokenizer, {}, r"tokenizer \(1 tokens\).*tokenizer\.json"),
+        (not_a_number, {}, r"gpt: the weights transformer\.h\.1\.ln_1\.bias contain infinity or NaN"),
+        (weights_outside, {}, r"index\.json names \.\./outside\.safetensors, a file outside"),
+        (nested, {}, r"can't be loaded"),
+        (config_with(n_embd=8), {}, r"don't fit config\.json: transformer\.h\.0\..* and \d+ more"),
+        (config_with(n_layer="x"), {}, r"can't be loaded \("),
+        (config_with(n_head=-2), {}, r"can't be loaded|fails on a text|don't fit"),
+        (config_with(vocab_size=10**12), {}, r"can't be loaded \(|don't fit"),
     ],
 )
 def test_models_that_cannot_be_loaded_raise_one_line_errors(model_folder, damage, values, message):
@@ -144,9 +144,9 @@ def test_models_that_cannot_be_loaded_raise_one_line_errors(model_folder, damage
 
 
 def test_models_that_are_elsewhere_raise_one_line_errors():
-    with pytest.raises(InputError, match=r"model\.path=\./nowhere: no such folder"):
+    with pytest.raises(InputError, match=r"model\.path=\./nowhere: folder not found"):
         load("./nowhere")
-    with pytest.raises(InputError, match=r"no network; for a local copy give model\.path=FOLDER"):
+    with pytest.raises(InputError, match=r"no network.*model\.path=FOLDER"):
         load("nobody/nothing")
 
 
@@ -163,7 +163,7 @@ def test_a_token_that_the_model_lacks_is_refused_where_it_occurs(model_folder):
     larger.save_pretrained(model_folder)
     scorer = load(model_folder)
     assert scorer.score(["The cat sees a dog ."])  # an extra token that occurs in no sentence does not matter
-    with pytest.raises(InputError, match=rf"knows {scorer.vocabulary} tokens, and 'zebra' in 'Two zebras' is number"):
+    with pytest.raises(InputError, match=rf"{scorer.vocabulary} tokens, but 'zebra' in 'Two zebras' has the id"):
         scorer.score(["Two zebras"])
 
 
@@ -180,7 +180,7 @@ def bare(folder, tmp_path, name="bare"):
 def test_a_model_without_a_tokenizer_uses_that_of_the_parent_folder_or_raises_an_error(model_folder, tmp_path):
     """transformers 5 would invent one of one symbol: every sentence would be empty, and all accuracies 0.0."""
     without_tokenizer = bare(model_folder, tmp_path)
-    with pytest.raises(InputError, match=r"bare: comes without its tokenizer \(no tokenizer\.json in it"):
+    with pytest.raises(InputError, match=r"bare: the model has no tokenizer .*save_pretrained\(FOLDER\)"):
         load(without_tokenizer)
     own, below = load(model_folder), load(bare(model_folder, model_folder, "checkpoint-3"))
     assert (own.tokenizer_path, below.tokenizer_path) == (None, str(model_folder.resolve()))
@@ -249,8 +249,8 @@ def remove_begin(folder):
 @pytest.mark.parametrize(
     ("damage", "error", "message"),
     [
-        (cut_weights, InputError, r"model\.revision=checkpoint-2: cannot be loaded"),
-        (remove_begin, ConfigError, r"its tokenizer names neither BOS nor EOS"),
+        (cut_weights, InputError, r"model\.revision=checkpoint-2: the model can't be loaded"),
+        (remove_begin, ConfigError, r"neither BOS nor EOS.*model\.begin=TOKEN"),
     ],
 )
 def test_a_damaged_revision_is_named_and_the_others_are_scored(checkpoints, tmp_path, capsys, damage, error, message):
@@ -269,14 +269,14 @@ def test_a_damaged_revision_is_named_and_the_others_are_scored(checkpoints, tmp_
     alone = dataclasses.replace(config, model=dataclasses.replace(config.model, revisions=["checkpoint-2"]))
     with pytest.raises(error, match=message):
         score_pretrained([alone])
-    with pytest.raises(ConfigError, match=r"model\.revisions: .* give model\.revision=NAME"):
+    with pytest.raises(ConfigError, match=r"model\.revisions: .*model\.revision=NAME"):
         load_pretrained(config.model, Execution(100))
 
 
 def test_missing_revisions_raise_one_line_errors(checkpoints):
-    with pytest.raises(InputError, match=r"model\.revisions=step\*: no such revision .* there are checkpoint-1, "):
+    with pytest.raises(InputError, match=r"model\.revisions=step\* matches no revision .*: checkpoint-1, "):
         revisions(composed(f"model.path={checkpoints}", "model.revisions=['step*']"))
-    with pytest.raises(InputError, match=r"checkpoint-3: no such folder"):
+    with pytest.raises(InputError, match=r"checkpoint-3: folder not found"):
         load_pretrained(composed(f"model.path={checkpoints}", "model.revision=checkpoint-3"), Execution(100))
     with pytest.raises(InputError, match=r"model\.path=no/such: .*(network|offline)"):
         revisions(composed("model.path=no/such", "model.revisions=['step*']"))

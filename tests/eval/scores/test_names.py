@@ -16,8 +16,8 @@ def test_a_part_that_a_plug_in_adds_stays_as_it_is():
 @pytest.mark.parametrize(
     ("overrides", "name", "in_full"),
     [
-        (["benchmark=blimp", "benchmark.pairs=10"], "BLiMP", "BLiMP, 10 pairs of each paradigm"),
-        (["benchmark=toy"], "Toy English", "Toy English, seed 1, 200 pairs of each paradigm"),
+        (["benchmark=blimp", "benchmark.pairs=10"], "BLiMP", "BLiMP, 10 pairs per paradigm"),
+        (["benchmark=toy"], "Toy English", "Toy English, seed 1, 200 pairs per paradigm"),
         (["benchmark=generated", "benchmark.vocabulary=study"],
          "Generated pairs, English, words of all samples at least 5 times", None),
         (["benchmark=multiblimp", "benchmark.subset=eng"], "MultiBLiMP, eng", None),

@@ -101,7 +101,7 @@ def test_a_damaged_file_is_reported(study):
     content = file.read_bytes()
     for damaged in (content[:-200], b""):
         file.write_bytes(damaged)
-        with pytest.raises(RunError, match=rf"{file}: damaged .* remove the file"):
+        with pytest.raises(RunError, match=rf"{file}: this file is damaged .* remove the file"):
             run(configured(study))
 
 
@@ -123,5 +123,5 @@ def test_commands_that_name_no_text_or_model_are_refused(study, monkeypatch):
             run(configured(study, "model=lstm"))
     for folder in (study / "runs/s").iterdir():
         (folder / "manifest.json").unlink()
-    with pytest.raises(RunError, match="study=s: none of its runs is done"):
+    with pytest.raises(RunError, match="study=s: no run is finished, so none can be read"):
         run(configured(study))

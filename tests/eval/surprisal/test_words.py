@@ -179,8 +179,8 @@ def test_texts_do_not_see_each_other():
 
 @pytest.mark.parametrize("text", ["", "  ", [], ["The", " "]])
 def test_texts_without_words_and_masked_models_are_refused(text):
-    with pytest.raises(InputError, match=r"texts: number 2: "):
+    with pytest.raises(InputError, match=r"texts: text 2"):
         surprisals(SCORER, ["The cats", text])
     tokenizer = word_pieces()
-    with pytest.raises(ConfigError, match="masked model sees both sides"):
+    with pytest.raises(ConfigError, match="is a masked model, which sees both sides"):
         surprisals(masked_scorer(with_random_weights(bert, tokenizer), tokenizer), ["The cats"])
