@@ -126,7 +126,7 @@ def test_endless_phrases_and_bindings_without_rows_are_left_out():
     grammar = small({"NP[n, c]": {"noun.n[class=c]": 1, "a NP[n, c]": 1}}, knows=lambda word: word != "book")
     with pytest.raises(NothingFits, match=r"noun.singular\[class=clothes\]: no row of the table 'noun' fits"):
         grammar.choice(Symbol("NP", None, ("singular", "clothes")))
-    with pytest.raises(NothingFits, match=r"noun.singular\[class=text\]: no row .* is in the vocabulary"):
+    with pytest.raises(NothingFits, match=r"noun.singular\[class=text\]: no fitting row .* is in the vocabulary"):
         grammar.choice(Symbol("NP", None, ("singular", "text")))
     template = paradigm("NP[n, c] {yes / no}", grammar)
     assert len(template.left_out) == 2  # one trouser, one book
@@ -149,11 +149,11 @@ def test_macros_aliases_and_empty_lines():
     ("skeleton", "message"),
     [
         ("x:noun.singular[class=y.class] y:noun.singular[class=x.class] {a / b}", "labels refer to each other"),
-        ("noun.singular[class=v.object] {a / b}", "v.object: no row 'v:table.form' in the line"),
+        ("noun.singular[class=v.object] {a / b}", "v.object: the line has no row 'v:table.form'"),
         ("v:verb.base noun.singular[class=v.objekt] {a / b}", "no table 'verb' with the columns objekt"),
-        ("v:verb.base {v:noun.singular / b}", "its label is also that of verb"),
+        ("v:verb.base {v:noun.singular / b}", "verb has the same label"),
         ("v:verb {a / b}", "'v:verb': a word has no label or conditions"),
-        ("noun.z {a / b}", "'z': no such variable in grammar.yaml: n, c"),
+        ("noun.z {a / b}", "'z': no such variable in grammar.yaml. Declared: n, c"),
         ("$End {a / b}", "'$End': no such macro in grammar.yaml; available: none"),
         ("noun.singular[class=clothes] {a / b}", "no row of the table 'noun' fits"),
         ("NP[n] {a / b}", "no heading fits NP[singular]"),
@@ -218,5 +218,5 @@ def test_errors_of_a_grammar_name_the_phrase(phrases, message):
 
 def test_a_table_with_a_row_of_another_length_is_an_error(tmp_path):
     (table := tmp_path / "noun.tsv").write_text("singular\tplural\nboy\tboys\ngirl\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"noun.tsv:3: must have 2 cells"):
+    with pytest.raises(InputError, match=r"noun.tsv:3: must have 2 non-empty cells"):
         read_table(table)
