@@ -108,10 +108,10 @@ docs: venv  ## the documentation as a site in reports/docs/, its links checked
 	$(BIN)/python -m analysis published=true paths.reports=$(SITE)/reports >$(SITE)/published.log
 	@echo "$(SITE)/index.html"
 
-# Chromium opens the report, LaTeX sets its tables, poppler reads how it prints, GNU time measures memory,
+# Chromium opens the report, LaTeX sets its tables, poppler reads how it prints,
 # slurm/local_cluster is made of SLURM and munge, the rest builds lmplz (train/lmplz.py).
 SLURM := slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
-DEBIAN := chromium texlive-latex-recommended poppler-utils time $(SLURM) g++ make cmake \
+DEBIAN := chromium texlive-latex-recommended poppler-utils $(SLURM) g++ make cmake \
   libboost-program-options-dev libboost-system-dev libboost-thread-dev libboost-test-dev zlib1g-dev libbz2-dev liblzma-dev
 
 system:  ## what some tests, and building lmplz, need of Debian

@@ -22,7 +22,7 @@ from analysis.sources.read import FILES, read_source
 from analysis.study.long_table import accuracies, notes, problems
 from analysis.study.run_folders import PROBLEM_COLUMNS, Studies, read_studies
 from eval.config import is_of_pairs
-from pairscale.command.line import current, readable
+from pairscale.command.line import current
 from pairscale.command.schemas import listed
 from pairscale.console import print_text
 from pairscale.errors import RunError
@@ -66,7 +66,7 @@ def analyse(config: AnalysisConfig) -> None:
         commands = study_commands(config.paths.runs, name)
     if not parts:
         raise RunError(f"study={name}: no run has scores. Score its runs: python -m eval study={name}")
-    words = [readable(word).lstrip("+") for word in current().overrides]
+    words = [word.lstrip("+") for word in current().overrides]
     commands.append(shlex.join(["python", "-m", "analysis", *words]))
     path = write_report(folder, name, parts, commands, config.analysis.figure, config.format)
     track(config, name, folder, benchmarks)

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from corpora.constructions.patterns import Pattern, Rule, compile_patterns, compile_rules
 from pairscale.command.schemas import NOT_IN_DIGEST, Number, Seed, Share, Size, Texts, register_types
-from pairscale.errors import ConfigError, NoCorpus, check_name
+from pairscale.errors import ConfigError, check_name
 from pairscale.sizes import parse_size
 
 REFERENCES = ("treebank", "characters", "jieba", "whitespace")
@@ -318,9 +318,12 @@ class ConlluConfig(ParserConfig):
 
 
 def check_chosen(corpus: CorpusConfig) -> None:
-    """Raise NoCorpus if no corpus is chosen."""
+    """Raise ConfigError if no corpus is chosen."""
     if isinstance(corpus, NoCorpusConfig):
-        raise NoCorpus("No corpus chosen. Add corpus=NAME, for example corpus=toy.")
+        from pairscale.command.compose import group_files  # imported here because it imports Hydra
+
+        names = ", ".join(name for name in group_files("corpus") if name != "none")
+        raise ConfigError(f"No corpus chosen. Add corpus=NAME, where NAME is one of {names}.")
 
 
 @dataclass(kw_only=True)

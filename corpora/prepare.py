@@ -236,7 +236,7 @@ def prepare_text(config: TextConfig) -> TextStore:
     """Return the text of a corpus, and prepare it if it is missing. Several processes may call this at once.
 
     Raises:
-        NoCorpus: If no corpus is chosen.
+        ConfigError: If no corpus is chosen, or it lacks a chosen domain.
         InputError: If the source cannot be read or has too little text.
         StoreError: If the prepared text is damaged, or was prepared from another source or with other settings.
     """

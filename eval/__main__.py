@@ -1,15 +1,4 @@
-"""The eval command: score the trained runs of a study, or train and score the runs of a sweep.
-
-python -m eval study=NAME benchmark=blimp      every run of the study that is done and has no scores
-python -m eval study=NAME benchmark=[blimp,climp]    each on both, with one load of its model
-python -m eval study=NAME model=hf_causal model.path=gpt2      a model of the Hugging Face Hub, or a local folder
-python -m eval study=NAME benchmark=cprag      a psycholinguistic diagnostic: cprag, role, neg
-python -m eval study=NAME benchmark=syntaxgym  suites of SyntaxGym, whose formulas compare surprisals of regions
-python -m eval study=NAME benchmark=ratings    sentences that people rated by degrees
-python -m eval study=NAME model=imported model.checkpoint=FILE    a published checkpoint, which is imported first
-python -m eval -m experiment=NAME              each run of the experiment's grid, which is trained first
-python -m eval -m study=NAME corpus=toy model=lstm_tiny model.dropout=0,0.2    each run of these values, likewise
-"""
+"""`python -m eval`: score the trained runs of a study, or train and score the runs of a sweep (conf/eval.yaml)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

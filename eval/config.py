@@ -43,16 +43,11 @@ class PolicyConfig:
     @property
     def label(self) -> list[str]:
         """The values that differ from the usual policy, as parts of a folder's name: "context-eos-32", "unk-skip"."""
-        parts = [
-            (self.context == "eos", f"context-eos-{self.context_tokens}"),
-            (self.context == "text", f"context-text-{sha256_json(self.context_text)[:8]}"),
-            (self.score_eos is not None, f"score_eos-{str(self.score_eos).lower()}"),
-            (self.unk != "score", f"unk-{self.unk}"),
-            (self.precision != "fp32", f"precision-{self.precision}"),
-            (self.pll is not None, f"pll-{self.pll}"),
-            (self.pll_shift is not None, f"pll_shift-{self.pll_shift}"),
-        ]
-        return [part for differs, part in parts if differs]
+        parts = [f"context-eos-{self.context_tokens}"] if self.context == "eos" else []
+        parts += [f"context-text-{sha256_json(self.context_text)[:8]}"] if self.context == "text" else []
+        usual = {"score_eos": None, "unk": "score", "precision": "fp32", "pll": None, "pll_shift": None}
+        values = {name: getattr(self, name) for name in usual}
+        return parts + [f"{name}-{value}".lower() for name, value in values.items() if value != usual[name]]
 
 
 def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:

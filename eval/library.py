@@ -1,36 +1,5 @@
-"""Scoring from Python, with the values of conf/ that the commands use.
+"""Scoring from Python, with the values of conf/ that the commands use (examples: docs/guides/python.md)."""
 
-A scorer is loaded from a run folder, a folder of a Hugging Face model, or by a model's name on the hub. It gives the
-log-probability of each token (nats), the place of the token, and whether it was `<unk>`:
-
->>> from eval import judge, load_scorer, surprisals
->>> scorer = load_scorer(folder)
->>> good, bad = scorer.score(["The cats sleep.", "The cats sleeps."])
->>> "The cats sleep."[slice(*good.spans[0])]
-'The'
->>> len(good.logprobs) == len(good.spans) and bool((good.logprobs < 0).all())
-True
-
-Pairs are judged by any mix of methods, in one pass over the model:
-
->>> pairs = [("The cats sleep.", "The cats sleeps."), ("The dog barks.", "The dog bark.")]
->>> rows = judge(scorer, pairs, ["lp", "pen_lp", "in_template_lp"])
->>> rows.groupby("method").size().to_dict()
-{'in_template_lp': 10, 'lp': 2, 'pen_lp': 2}
->>> means = rows.groupby(["method", "paradigm"])["outcome"].mean()
->>> bool(means.between(0, 1).all())
-True
-
-The words of texts have surprisals (bits), and entropies and ranks of what the model expected:
-
->>> words = surprisals(scorer, ["The cats sleep.", "The dog barks."])
->>> list(words["word"])
-['The', 'cats', 'sleep.', 'The', 'dog', 'barks.']
->>> bool((words["surprisal"] > 0).all())
-True
-"""
-
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -87,9 +56,7 @@ def judge(
         if use.voters:
             if missing := [voter for voter in use.voters if voter not in rows]:
                 raise ConfigError(f"method={name}: counts the votes of {', '.join(missing)}: request them too")
-            words = dict.fromkeys(("good_words", "bad_words"), 0)  # which votes take over from their voters
-            votes, _ = use.vote({voter: rows[voter].assign(**words) for voter in use.voters})
-            rows[name] = votes.drop(columns=list(words))
+            rows[name], _ = use.vote({voter: rows[voter] for voter in use.voters})
     judged = pd.concat([rows[name].assign(method=name) for name in uses], ignore_index=True)
     judged["outcome"] = outcome(judged["good"], judged["bad"])
     judged = judged.rename(columns={"good": "good_score", "bad": "bad_score"})
@@ -126,20 +93,11 @@ def surprisals(
 
 
 def _methods(names: Sequence[str]) -> list[str]:
-    """Return the registered names of methods: papers use capitals, hyphens and blanks.
-
-    Raises ConfigError for none, or for an unknown one, with the nearest name.
-    """
-    known = {name.replace("_", ""): name for name in methods()}
-    wanted = {name: re.sub(r"[\W_]", "", name).lower() for name in names}
-    if not any(wanted.values()):
+    """Return the registered names of methods: papers use capitals, hyphens and blanks. Raises ConfigError for none."""
+    if not any(names):
         raise ConfigError("methods: name at least one, such as lp")
-    for name, plain in wanted.items():
-        if plain not in known:
-            near = difflib.get_close_matches(plain, known, n=1)
-            hint = f"did you mean {known[near[0]]}?" if near else f"there are {', '.join(sorted(known.values()))}"
-            raise ConfigError(f"method={name}: there is no such method; {hint}")
-    return [known[plain] for plain in wanted.values()]
+    known = {name.replace("_", ""): name for name in methods()}
+    return [known.get(re.sub(r"[\W_]", "", name).lower(), name) for name in names]
 
 
 def _words(text: str | Sequence[str]) -> list[str]:

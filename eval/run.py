@@ -44,8 +44,8 @@ _OF_ONE = (ConfigError, InputError, RunError, StoreError)  # not WriteError: a f
 def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
     """Create the run folder of a pretrained model; return it with the model's scorer.
 
-    The folder holds the configuration and digests, no weights. config.model is a PretrainedConfig. Raises InputError if
-    a run of the study has the same weights, and as `pretrained_scorer`.
+    The folder holds the configuration and digests, no weights. config.model is a PretrainedConfig. Raises as
+    `pretrained_scorer`.
     """
     assert isinstance(config.model, PretrainedConfig)
     from eval.scorers.base import Execution
@@ -53,7 +53,6 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
 
     scorer = pretrained_scorer(config.model, Execution.of(config))
     run = RunFolder.of(config)
-    _check_other_revisions(config, run, scorer.digest)
     with run.locked():
         write_text(run.config, yaml_of(config))
         digests = {"digest": scorer.digest, "tokenizer_digest": scorer.tokenizer_digest}
@@ -62,26 +61,6 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
     if scorer.tokenizer_path:
         _say(f"{run.path.name}: its folder holds no tokenizer; that of {scorer.tokenizer_path} is used")
     return run, scorer
-
-
-def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> None:
-    """Raise InputError if another revision in the study has the same weights, as it would be the same point twice."""
-    assert isinstance(config.model, PretrainedConfig)
-    if config.study is None or not run.path.parent.is_dir():
-        return
-    for other in study_runs(config.paths.runs, config.study):
-        try:
-            if other.path == run.path or other.read_manifest().get("digest") != digest:
-                continue
-            model = other.read_model_config()
-        except RunError as error:  # in the other run's files; status and analysis report it too
-            _say(f"not compared with this model: {error}")
-            continue
-        if model.get("path") == config.model.path and model.get("revision") != config.model.revision:
-            raise InputError(
-                f"model.revision={config.model.revision}: the same weights as model.revision={model.get('revision')} "
-                f"of {config.model.path} ({other.path.name}); leave one of them out, or remove that run's folder"
-            )
 
 
 def check_benchmark(config: EvalConfig) -> None:
@@ -94,21 +73,10 @@ def score_run(
 ) -> None:
     """Compute a run's missing scores on the benchmark of each configuration; print the tables of all that they request.
 
-    The run's model is loaded once for all of them, and so is each of its snapshots.
-
-    Args:
-        run: the run.
-        configs: one configuration, or one per benchmark.
-        scorer: the model, if it is loaded.
-        tables: print them.
-
-    Raises:
-        RunError: if the run is not trained, is in use, or has a damaged model or score file.
-        InputError: for the benchmark's files.
-        ConfigError: for values that do not fit.
-
+    The run's model is loaded once for all of them, unless it is given as `scorer`, and so is each of its snapshots.
     An error in one of several benchmarks is printed, the others are scored and shown, and RunError is raised at the
-    end.
+    end. Raises RunError for a run that is not trained or in use, a damaged model or score file; InputError for the
+    benchmark's files; ConfigError for values that do not fit.
     """
     configs = [configs] if isinstance(configs, EvalConfig) else configs
     run.check_done()

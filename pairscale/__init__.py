@@ -16,60 +16,36 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Command(NamedTuple):
-    """A command: the module that runs it, what it does, and the class of its configuration ("" if it has none)."""
+    """A command: the module that runs it, the class of its configuration in ROOM.config, if any, and what it does."""
 
     module: str
+    schema: str
     about: str
-    schema: str = ""
 
 
 COMMANDS = {
-    "corpora": Command("corpora", "prepare a corpus: its text, tokenizer and words", "corpora.config:CorporaConfig"),
-    "annotate": Command(
-        "corpora.annotate",
-        "parse a corpus: a layer of dependency trees beside its text",
-        "corpora.config:AnnotateConfig",
-    ),
-    "find": Command("corpora.find", "search an annotated corpus for a construction", "corpora.config:FindCommand"),
-    "train": Command(
-        "train", "train a model on a sample of a corpus, or with -m a grid of them", "train.config:RunConfig"
-    ),
-    "eval": Command(
-        "eval",
-        "train missing runs of a study and score models on minimal pairs and diagnostics",
-        "eval.config:EvalConfig",
-    ),
-    "analysis": Command(
-        "analysis", "fit learning curves, write tables and the report of a study", "analysis.config:AnalysisConfig"
-    ),
-    "table": Command(
-        "analysis.table", "write the accuracies, pairs or runs of a study as one table", "analysis.config:TableCommand"
-    ),
-    "figure": Command(
-        "analysis.figure", "draw one figure of a study's learning curves", "analysis.config:FigureCommand"
-    ),
-    "status": Command("analysis.status", "how far a study is; remove runs of it", "analysis.config:StatusConfig"),
-    "reading": Command("analysis.reading", "what surprisal says about reading times", "analysis.config:ReadingCommand"),
-    "plan": Command(
-        "analysis.plan",
-        "how many sizes, seeds and pairs find an effect, and what they cost",
-        "analysis.config:PlanCommand",
-    ),
-    "generate": Command("eval.generate", "make fresh minimal pairs from templates", "eval.config:GenerateConfig"),
-    "surprisal": Command(
-        "eval.surprisal", "write the surprisal of each word of a text", "eval.config:SurprisalCommand"
-    ),
+    "corpora": Command("corpora", "CorporaConfig", "prepare a corpus: its text, tokenizer and words"),
+    "annotate": Command("corpora.annotate", "AnnotateConfig", "parse a corpus: dependency trees beside its text"),
+    "find": Command("corpora.find", "FindCommand", "search an annotated corpus for a construction"),
+    "train": Command("train", "RunConfig", "train a model on a sample of a corpus, or with -m a grid of them"),
+    "eval": Command("eval", "EvalConfig", "train missing runs of a study and score models on minimal pairs and others"),
+    "analysis": Command("analysis", "AnalysisConfig", "fit learning curves, write tables and the report of a study"),
+    "table": Command("analysis.table", "TableCommand", "write the accuracies, pairs or runs of a study as one table"),
+    "figure": Command("analysis.figure", "FigureCommand", "draw one figure of a study's learning curves"),
+    "status": Command("analysis.status", "StatusConfig", "how far a study is; remove runs of it"),
+    "reading": Command("analysis.reading", "ReadingCommand", "what surprisal says about reading times"),
+    "plan": Command("analysis.plan", "PlanCommand", "how many sizes, seeds and pairs find an effect, and their cost"),
+    "generate": Command("eval.generate", "GenerateConfig", "make fresh minimal pairs from templates"),
+    "surprisal": Command("eval.surprisal", "SurprisalCommand", "write the surprisal of each word of a text"),
     "questionnaire": Command(
-        "eval.questionnaire", "put pairs before people, and read their answers", "eval.config:QuestionnaireCommand"
+        "eval.questionnaire", "QuestionnaireCommand", "put pairs before people, read their answers"
     ),
-    "export": Command(
-        "eval.export", "write runs as models of the transformers library, with model cards", "eval.config:ExportConfig"
-    ),
+    "export": Command("eval.export", "ExportConfig", "write runs as models of the transformers library"),
     "import_checkpoint": Command(
-        "train.import_checkpoint", "make a published checkpoint a run of a study", "train.config:RunConfig"
+        "train.import_checkpoint", "RunConfig", "make a published checkpoint a run of a study"
     ),
-    "lmplz": Command("train.lmplz", "build KenLM's programs, which n-gram models need"),
-    "tasks": Command("eval.tasks", "keep the grid of a file of SLURM tasks"),
+    "lmplz": Command("train.lmplz", "", "build KenLM's programs, which n-gram models need"),
+    "tasks": Command("eval.tasks", "", "keep the grid of a file of SLURM tasks"),
 }  # `pairscale status` is `python -m analysis.status`
 MODULES = {command.module: name for name, command in COMMANDS.items()}
 BY_SCRIPT = "PAIRSCALE_BY_SCRIPT"  # environment variable: the console script started this process, or a parent of it

@@ -2,7 +2,6 @@
 
 import os
 import runpy
-import signal
 import sys
 from pathlib import Path
 
@@ -24,11 +23,9 @@ def main() -> None:
     """Run the command that the first word names; without one, list them. The exit code is the command's."""
     words = sys.argv[1:]
     if words[:1] in ([], ["--help"], ["-h"]):
-        if hasattr(signal, "SIGPIPE"):
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that stops early (`| head`) is no error
-        from pairscale.command.help import laid_out, terminal_width
+        from pairscale.command.help import print_help
 
-        print(laid_out(USAGE, terminal_width()))
+        print_help(USAGE)
         sys.exit(0 if words else 2)
     if words[0] not in COMMANDS:
         print(f"pairscale {words[0]}: no such command; available: {', '.join(COMMANDS)}", file=sys.stderr)

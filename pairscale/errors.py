@@ -2,7 +2,6 @@
 
     PairscaleError
     ├── ConfigError   a configuration value that is out of range or does not fit another
-    │   └── NoCorpus  no corpus chosen where one is needed
     ├── InputError    a text, benchmark or other file of the user that cannot be used
     ├── StoreError    a prepared corpus that is damaged, changed or of another version
     ├── RunError      a run folder, checkpoint or score file that is damaged, busy or missing
@@ -30,10 +29,6 @@ class PairscaleError(Exception):
 
 class ConfigError(PairscaleError):
     """A configuration value is out of range, or two values do not fit together."""
-
-
-class NoCorpus(ConfigError):
-    """No corpus is chosen, but the command needs one."""
 
 
 class InputError(PairscaleError):
@@ -64,22 +59,10 @@ def first_few(names: Sequence[str], count: int = 3) -> str:
     return ", ".join(names[:count]) + (f" and {more} more" if more > 0 else "")
 
 
-def check_above(key: str, value: float | None, limit: float) -> None:
-    """Raise ConfigError unless `value` is above `limit` or null; `key` is the dotted configuration key."""
-    if value is not None and not limit < value < math.inf:
-        raise ConfigError(f"{key}={value}: must be above {limit}.")
-
-
 def check_between(key: str, value: float | None, low: float, high: float) -> None:
     """Raise ConfigError unless `value` is a number from `low` to `high`, or null; `key` is the dotted key."""
     if value is not None and not low <= value <= high:
         raise ConfigError(f"{key}={_short(value)}: must be from {_short(low)} to {_short(high)}.")
-
-
-def check_seed(key: str, value: int | None) -> None:
-    """Raise ConfigError unless `value` is a seed, from 0 to 2**63 - 1, or null; `key` is the dotted key."""
-    if value is not None and not 0 <= value <= MAX_SEED:
-        raise ConfigError(f"{key}={_short(value)}: must be a whole number from 0 to 2**63 - 1.")
 
 
 def check_name(key: str, value: str) -> None:
@@ -95,12 +78,6 @@ def _short(value: float) -> str:
     if isinstance(value, int) and abs(value) < 10**9:
         return str(value)
     return f"{value:.6g}" if not 1e300 < abs(value) < math.inf else "a number of hundreds of digits"
-
-
-def check_share(key: str, value: float) -> None:
-    """Raise ConfigError unless `value` is a probability below 1; `key` is the dotted configuration key."""
-    if not 0 <= value < 1:
-        raise ConfigError(f"{key}={value}: must be 0 or more and below 1.")
 
 
 def check_choice(key: str, value: str, allowed: Collection[str]) -> None:

@@ -12,7 +12,6 @@ import io
 import json
 import os
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -120,16 +119,15 @@ def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator
     waits as long as it takes, and says so after a while. Raises WriteError if the file system has no locks (lock files
     would outlive a killed process) or refuses the file.
     """
+    held = FileLock(lock, poll_interval=POLL_SECONDS, fallback_to_soft=False)
     with writing(lock):
         lock.parent.mkdir(parents=True, exist_ok=True)
-        patience = SAY_SECONDS if wait is None else wait
-        held = FileLock(lock, timeout=patience, poll_interval=POLL_SECONDS, fallback_to_soft=False)
         try:
-            if not _acquired(held):
-                if wait is not None:
-                    yield False
-                    return
-                _wait_for(held, lock)
+            held.acquire(timeout=SAY_SECONDS if wait is None else wait)
+        except Timeout:
+            if wait is None:
+                say(f"waiting for {lock}, held by another process")
+                held.acquire(timeout=-1)
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
@@ -137,27 +135,15 @@ def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator
                 f"{lock}: its file system has no file locks ({os.strerror(error.errno)}), which keep two processes "
                 "from writing the same files; choose a folder on a file system with locks (Lustre: mount with flock)"
             ) from error
+    if not held.is_locked:
+        yield False
+        return
     try:
         os.listdir(lock.parent)  # makes NFS look again: it caches missing files for half a minute
         remove_leftovers(folder)
         yield True
     finally:
         held.release()
-
-
-def _acquired(lock: FileLock) -> bool:
-    try:
-        lock.acquire()
-    except Timeout:
-        return False
-    return True
-
-
-def _wait_for(held: FileLock, lock: Path) -> None:
-    started = time.monotonic() - SAY_SECONDS
-    say(f"waiting for {lock}, held by another process")
-    held.acquire(timeout=-1)
-    say(f"continued after {time.monotonic() - started:.0f} s")
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pairscale.console import say
@@ -43,9 +42,13 @@ class State:
 
     def parts(self) -> list[str]:
         """Return what is known, in words: "45%", "12,300 words/s", "1 min 05 s left"."""
-        share = f"{self.share:.0%}" if self.share is not None else ""
         count = f"{self.completed:,.0f} {self.unit}" if self.completed and self.share is None else ""
-        return [part for part in (share, count, self.speed, self.left and f"{clock(self.left)} left") if part]
+        return [part for part in (self.percent, count, self.speed, self.left and f"{clock(self.left)} left") if part]
+
+    @property
+    def percent(self) -> str:
+        """The share, "" if unknown."""
+        return f"{self.share:.0%}" if self.share is not None else ""
 
     @property
     def speed(self) -> str:
@@ -73,22 +76,13 @@ class Result:
         return ", ".join([*parts, *filter(None, [self.note])])
 
 
-class Share:
-    """Share of an input read so far, 0 to 1, if its size is known only in bytes; its reader calls it."""
-
-    value = 0.0
-
-    def __call__(self, value: float) -> None:
-        self.value = value
-
-
 class Activity:
     """Long work, shown as long as its block lasts. `completed` of `total` units are done, and may be set at any time.
 
-    total: in units, or the share of the input read so far, from which it is estimated; None: unknown.
+    total: in units; None if it is unknown.
     """
 
-    def __init__(self, what: str, total: float | Share | None = None, unit: str = "", completed: float = 0.0):
+    def __init__(self, what: str, total: float | None = None, unit: str = "", completed: float = 0.0):
         self.what, self.total, self.unit, self.completed = what, total, unit, completed
         self.detail = ""
         self._first = completed
@@ -106,8 +100,6 @@ class Activity:
         done, seconds = self.completed - self._first, self.seconds
         rate = done / seconds if done > 0 and seconds > 0 else None
         total = self.total
-        if isinstance(total, Share):
-            total = self.completed / total.value if total.value else None
         share = min(1.0, self.completed / total) if total else None
         measured = seconds >= MEASURED_SECONDS
         left = max(0.0, total - self.completed) / rate if measured and total and rate else None
@@ -129,7 +121,7 @@ class Activity:
         self.begin()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.end()
 
 
@@ -253,11 +245,8 @@ def every(seconds: float, action: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
-def with_progress(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: str) -> Iterator[T]:
-    """Yield the values of (advance, value) pairs, showing how far they are, the rate, and the time left.
-
-    total: in `unit`s, or the share of the input read so far, from which it is estimated.
-    """
+def with_progress(steps: Iterable[tuple[int, T]], what: str, total: int, unit: str) -> Iterator[T]:
+    """Yield the values of (advance, value) pairs, showing how far they are of `total`, the rate, and the time left."""
     with Activity(what, total, unit) as activity:
         for advance, value in steps:
             yield value

@@ -11,9 +11,11 @@ Undeclared keys are no error, since a later version may add some; a TypedDict ke
 import json
 import pickle
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar, cast, is_typeddict
+from typing import Annotated, Any, TypeVar, cast, is_typeddict
 
 import msgspec
 import yaml
@@ -22,6 +24,7 @@ from msgspec import Meta
 from pairscale.errors import PairscaleError
 
 T = TypeVar("T")
+ErrorType = Callable[[str], PairscaleError]  # a class of these errors, or a function from a message to one
 
 _LARGEST = 1.7976931348623157e308
 _DIGEST = r"\A[0-9a-f]{64}\Z"
@@ -44,8 +47,7 @@ _IN_WORDS = {
     f"float <= {_LARGEST}": "a finite number",
 }
 MAX_DEPTH = 50  # of nested YAML: the deepest of ours has five levels
-_PLACE = re.compile(r"(?P<text>.*) - at (?P<place>.*)")
-_STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]")
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")  # a key or an index of a place
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = "half a character, \\ud800 to \\udfff without its other half"
 _SET = "tag:yaml.org,2002:set"
@@ -55,18 +57,12 @@ _OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class ErrorType(Protocol):
-    """A class of PairscaleError, or a function from a message to one."""
-
-    def __call__(self, message: str, /) -> PairscaleError: ...
-
-
 def read_json(path: Path, schema: type[T], error: ErrorType, remedy: str, version: int | None = None) -> T:
     """Return a JSON file's contents as `schema` declares.
 
     Raises `error`, in one line that ends with `remedy`, if it is missing, damaged, of another "version" or schema.
     """
-    return parse_json(_bytes(path, error, remedy), schema, path, error, remedy, version)
+    return parse_json(_read_bytes(path, error, remedy), schema, path, error, remedy, version)
 
 
 def parse_json(
@@ -80,16 +76,16 @@ def parse_json(
         if _SURROGATE.search(text):
             json.dumps(data, ensure_ascii=False).encode()  # raises UnicodeEncodeError for half a character
     except (ValueError, RecursionError) as reason:
-        raise error(f"{where}: not readable as JSON ({_line(reason)}); {remedy}") from None
+        raise error(f"{where}: not readable as JSON ({_reason(reason)}); {remedy}") from None
     return checked(data, schema, where, error, remedy, version)
 
 
 def read_yaml(path: Path, schema: type[T], error: ErrorType, remedy: str) -> T:
     """Return the contents of a YAML file as `schema` declares them; tags run no code. Errors as in `read_json`."""
     try:
-        data = load_yaml(_bytes(path, error, remedy).decode())
+        data = load_yaml(_read_bytes(path, error, remedy).decode())
     except (yaml.YAMLError, ValueError, RecursionError) as reason:
-        raise error(f"{path}: not readable as YAML ({_line(reason)}); {remedy}") from None
+        raise error(f"{path}: not readable as YAML ({_reason(reason)}); {remedy}") from None
     return checked(data, schema, path, error, remedy)
 
 
@@ -99,11 +95,11 @@ def load_yaml(text: str) -> Any:
     Raises yaml.YAMLError or ValueError for invalid YAML, deep nesting, half a character, sets, and aliases: a few lines
     of them can stand for more than any memory holds.
     """
-    return pickle.loads(_loaded(text))  # a copy of its own for each caller
+    return pickle.loads(_load(text))  # a copy of its own for each caller
 
 
 @lru_cache(maxsize=256)
-def _loaded(text: str) -> bytes:
+def _load(text: str) -> bytes:
     """Return the pickled data of a YAML text: a study's run folders are read several times by one command."""
     depth = 0
     for event in yaml.parse(text, _SafeLoader):
@@ -135,7 +131,7 @@ def checked(
     try:
         converted = msgspec.convert(data, schema)
     except msgspec.ValidationError as reason:
-        raise error(f"{where}: {root}{_explained(str(reason), data)[1:]}; {remedy}") from None
+        raise error(f"{where}: {root}{_explain(str(reason), data)[1:]}; {remedy}") from None
     except RecursionError:
         raise error(f"{where}: nested too deeply; {remedy}") from None
     except PairscaleError as reason:  # of a dataclass that checks its values
@@ -144,7 +140,7 @@ def checked(
     return cast(T, data) if is_typeddict(schema) else converted
 
 
-def _bytes(path: Path, error: ErrorType, remedy: str) -> bytes:
+def _read_bytes(path: Path, error: ErrorType, remedy: str) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -153,34 +149,24 @@ def _bytes(path: Path, error: ErrorType, remedy: str) -> bytes:
         raise error(f"{path}: cannot be read ({reason.strerror}); {remedy}") from None
 
 
-def _explained(text: str, data: Any) -> str:
+def _explain(text: str, data: Any) -> str:
     """Return msgspec's message with the place before it and the value, if a number or a text, after it."""
-    match = _PLACE.fullmatch(text)
-    text, place = (match["text"], match["place"]) if match else (text, "$")
-    text, place = text.replace("`", ""), place.replace("`", "")
+    text, _, place = text.replace("`", "").partition(" - at ")
+    place = place or "$"
     text = text[0].lower() + text[1:]
-    if place.startswith("key in "):
-        text, place = f"a key: {text}", place.removeprefix("key in ")
     for written, words in _IN_WORDS.items():
         text = text.replace(written, words)
-    if ", got " not in text and not text.startswith("a key: ") and (value := _value(data, place)) is not None:
-        text += f", got {value}"
+    if place.startswith("key in "):
+        return f"{place.removeprefix('key in ')}: a key: {text}"
+    with suppress(LookupError, TypeError, ValueError):  # the place is unknown, as that of one of many: [...]
+        for key, index in _STEP.findall(place):
+            data = data[int(index)] if index else data[key]
+        if ", got " not in text and isinstance(data, (str, float, int)):
+            text += f", got {data!r:.60}"
     return f"{place}: {text}"
 
 
-def _value(data: Any, place: str) -> str | None:
-    """Return the number or text at a place such as "$.a.b[0]", cut short; None for others and if unknown."""
-    if "[...]" in place:
-        return None
-    for step in _STEP.finditer(place):
-        try:
-            data = data[step["key"]] if step["index"] is None else data[int(step["index"])]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return f"{data!r:.60}" if isinstance(data, (str, float)) or (type(data) is int and abs(data) < 10**60) else None
-
-
-def _line(reason: BaseException) -> str:
+def _reason(reason: BaseException) -> str:
     if isinstance(reason, RecursionError):
         return "nested too deeply"
     if isinstance(reason, UnicodeEncodeError):

@@ -64,13 +64,17 @@ def print_table(console: Console, table: Table, expendable: Sequence[str] = ()) 
     from rich.table import Table
     from rich.text import Text
 
-    space, columns = table.padding[1], table.columns
-    removed: list[str] = []
+    def excess() -> int:
+        return sum(_width(column) + table.padding[1] for column in columns) - console.width
+
+    columns = list(table.columns)
+    removed = []
     for heading in expendable:
-        if _needed(columns, space) > console.width and any(column.header == heading for column in columns):
-            columns = [column for column in columns if column.header != heading]
+        named = [column for column in columns if column.header == heading]
+        if named and excess() > 0:
+            columns.remove(named[0])
             removed.append(" ".join(heading.split()))
-    if (too_wide := _needed(columns, space) - console.width) > 0:
+    if (too_wide := excess()) > 0:
         name = columns[0]
         name.no_wrap, name.overflow = True, "ellipsis"
         name.max_width = max(LEAST_NAME, _width(name) - too_wide)
@@ -82,11 +86,6 @@ def print_table(console: Console, table: Table, expendable: Sequence[str] = ()) 
     for part in (table.title, fitting, table.caption, left_out):
         if part:
             console.print(part)
-
-
-def _needed(columns: Sequence[Column], space: int) -> int:
-    """Return the characters that a row of `columns` needs, with `space` behind each."""
-    return sum(_width(column) + space for column in columns)
 
 
 def _width(column: Column) -> int:

@@ -85,12 +85,6 @@ def pdflatex() -> str:
 
 
 @pytest.fixture(scope="session")
-def gnu_time() -> str:
-    """Return the path of GNU time, which measures the peak memory of a command."""
-    return _program("time")
-
-
-@pytest.fixture(scope="session")
 def slurm() -> None:
     """Skip unless the programs of slurm/local_cluster/up.sh are installed."""
     for name in ("munged", "slurmctld", "slurmd"):

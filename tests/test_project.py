@@ -2,7 +2,6 @@
 
 import ast
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -117,20 +116,6 @@ def test_what_is_imported_is_declared_and_pinned():
     for requirement in map(Requirement, every):
         if requirement.name != PROJECT["name"]:
             assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), requirement
-
-
-def test_only_tests_that_need_other_machines_may_skip_if_skips_are_forbidden(tmp_path, monkeypatch):
-    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  gpu\n  download\n")
-    code = "import pytest\ndef test_data(real_data): pass\n@pytest.mark.gpu\ndef test_gpu(): pytest.skip('no gpu')\n"
-    (tmp_path / "test_skips.py").write_text(code)
-    monkeypatch.delenv("PAIRSCALE_DATA", raising=False)
-    for forbidden, summary in ("0", "2 skipped"), ("1", "1 skipped, 1 error"):
-        monkeypatch.setenv("PAIRSCALE_NO_SKIPS", forbidden)
-        command = [sys.executable, "-m", "pytest", "-p", "no:xdist"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert summary in done.stdout
-        assert (done.returncode == 0) == (forbidden == "0")
 
 
 def test_no_file_names_a_path_of_this_machine():

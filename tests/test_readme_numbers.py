@@ -12,7 +12,6 @@ import statsmodels.api as sm
 
 from analysis.formats import title
 from tests.support import PAGES, ROOT
-from tests.support.commands import run_command
 
 RESULTS = ROOT / "analysis" / "results"
 NAMES = {"gpt2": "GPT-2", "gru": "GRU", "llama": "LLaMA", "lstm": "LSTM", "roberta": "RoBERTa", "txl": "Transformer-XL"}
@@ -134,14 +133,3 @@ def test_coverage_of_intervals():
                 check(cell, table.loc["slope", design, method])
     for quantity, design, ours in rows("coverage of other intervals"):
         check(ours, used.loc[quantity, design])
-
-
-@pytest.mark.slow
-def test_the_figure_of_the_readme_is_drawn_from_the_committed_table(tmp_path):
-    source = ["source=table", f"path={RESULTS / 'blimp_gpu'}", "phenomena=all"]
-    done = run_command("analysis.figure", *source, f"output={tmp_path / 'phenomena.svg'}")
-    assert done.returncode == 0, done.stderr
-    committed, drawn = (file.read_text() for file in (RESULTS / "blimp_gpu/phenomena.svg", tmp_path / "phenomena.svg"))
-    assert NUMBER.sub("#", drawn) == NUMBER.sub("#", committed), "make pictures draws it"
-    numbers = [np.array(NUMBER.findall(svg.replace(",", " ")), float) for svg in (drawn, committed)]
-    np.testing.assert_allclose(*numbers, rtol=1e-4, atol=0.02)

@@ -86,10 +86,10 @@ class Estimate:
 def estimate(config: RunConfig) -> Estimate:
     """Estimate what training the run of `config` takes; its kind of model is measured once per process.
 
-    Raises NoCorpus if none is chosen, InputError if its text is neither prepared nor available, ConfigError for blocks
-    that are longer than the model reads.
+    Raises ConfigError if no corpus is chosen or blocks are longer than the model reads, InputError if the corpus's
+    text is neither prepared nor available.
     """
-    folder = RunFolder.of(config)  # raises NoCorpus before anything is measured
+    folder = RunFolder.of(config)  # raises ConfigError before anything is measured
     if not is_prepared(config):
         check_source(config.corpus)
     known = known_sizes(config)

@@ -9,7 +9,6 @@ back. Without a record, the runs of a study are those of the experiment with its
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -19,8 +18,8 @@ from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from pairscale.command.board import run_names
-from pairscale.command.compose import axes_of, composed, group_files, schema_of
-from pairscale.command.line import Line, key_of, set_current
+from pairscale.command.compose import axes_of, composed, group_files, points_of, schema_of
+from pairscale.command.line import Line, key_of
 from pairscale.command.main import Session
 from pairscale.command.pool import Job, check_codes, run_jobs
 from pairscale.command.schemas import build
@@ -65,11 +64,7 @@ def points(command: str, line: Line, refused: list[Exception] | None = None) -> 
     error is raised, but the path of a corpus may be missing, as it is no part of a run's identity.
     """
     schema = schema_of(command)
-    axes = axes_of(command, line)
-    keys = sorted(axes.swept, key=lambda key: _LAST.index(key) if key in _LAST else -1)
-    for values in itertools.product(*(axes.swept[key] for key in keys)):
-        varied = tuple(f"{key}={value}" for key, value in zip(keys, values, strict=True))
-        whole = Line((*axes.fixed.overrides, *varied), line.folders, command=command)
+    for varied, whole in points_of(command, line):
         try:
             config: Any = build(schema, composed(command, whole, ["corpus.path"] if refused is None else []))
             if command == "train":
@@ -93,7 +88,7 @@ def check_whole_sweep(command: str, line: Line, config: RunConfig) -> None:
     typed = {key_of(one) for one in line.overrides}
     if "experiment" not in typed or not config.recipe.trains:
         return
-    swept = axes_of(command, line).swept
+    swept = axes_of(command, line)
     loose = [key for key in swept if key != "seed" and key not in typed]
     if loose:
         raise ConfigError(
@@ -112,8 +107,7 @@ def run_grid(command: str, line: Line, session: Session) -> None:
     config = found[0].config
     if config.dry_run:
         for point in found:
-            set_current(point.line)
-            session.attempt(lambda point=point: point.config, once=True)  # type: ignore[misc]
+            session.attempt(point.line, lambda point=point: point.config)  # type: ignore[misc]
         return
     record_points(found, command, f"python -m {command} -m {line.written}")
     jobs = jobs_of(found)
@@ -193,7 +187,7 @@ def record_points(points: Iterable[Point], command: str, typed: str) -> None:
     """Write the runs that the command line `typed` requests to the grids of their studies, for `requested_runs`.
 
     Points that name no run (a sweep over benchmarks that scores a study), or several (model.revisions), are left out.
-    Raises NoCorpus for runs to be trained without a corpus.
+    Raises ConfigError for runs to be trained without a corpus.
     """
     grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
     for point in points:

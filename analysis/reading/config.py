@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from pairscale.command.schemas import AboveZero, Seed
-from pairscale.errors import check_above
+from pairscale.errors import ConfigError
 
 TABLE, NATURAL_STORIES, BABYLM = ("table", "natural_stories", "babylm")
 SAMPLE, COLUMN = "sample", "column"
@@ -30,4 +30,5 @@ class ReadingConfig:
     seed: Seed = 1  # of the folds
 
     def __post_init__(self) -> None:
-        check_above("reading.highest", self.highest, self.lowest or 0)
+        if self.highest is not None and self.highest <= (self.lowest or 0):
+            raise ConfigError(f"reading.highest={self.highest}: must be above {self.lowest or 0}.")

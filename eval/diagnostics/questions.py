@@ -19,7 +19,7 @@ from pairscale.files import sha256_json
 from pairscale.sizes import plural
 
 if TYPE_CHECKING:
-    from eval.scorers.base import NextWords
+    from eval.scorers.next_words import NextWords
 
 QUESTIONS = CLOZE.names[: CLOZE.names.index("prob")]  # what is asked; the other columns of CLOZE are answers
 Filled = Annotated[str, msgspec.Meta(pattern=r"[^\s|]")]  # a cell that is not empty; | separates words in one

@@ -25,7 +25,8 @@ from eval.methods.unigrams import UnigramSource
 from eval.published import COLUMNS, read_published
 from eval.ratings import measures as ratings
 from eval.ratings.sentences import load_ratings
-from eval.scorers.base import NextWords, TokenScores
+from eval.scorers.base import TokenScores
+from eval.scorers.next_words import NextWords
 from eval.scores.files import read_answer_file, write_answers
 from eval.scores.table import WIDTH, measures_table
 from eval.syntaxgym import measures as suites

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +15,10 @@ from eval.benchmarks.cells import shown
 from eval.config import EvalConfig, PolicyConfig
 from eval.methods.builtin.prompts import ask, chat_template_of
 from eval.methods.method import UNIGRAMS, fitting, methods
-from eval.methods.sides import Side, about, any_known
+from eval.methods.sides import Side, about, any_known, both_sides, naming_the_pair
 from eval.methods.templates import ALONE, PLACEHOLDERS, PROMPTS, Template, Templates, templates_of, within
 from eval.methods.unigrams import Unigrams
-from eval.scorers.base import Scorer, TextTooLong, TokenScores
+from eval.scorers.base import Scorer, TokenScores
 from eval.scorers.chat import ChatTemplate
 from eval.scores.files import judged_pairs
 from pairscale.errors import ConfigError, InputError, RunError, check_choice
@@ -124,21 +123,21 @@ def judge_pairs(
     prompts: dict[str, dict[str, Any]] = {}
     alone: tuple[Side, Side] | None = None
     reading = [use for use in uses if use.reads not in PROMPTS]
+    skip = policy.unk == "skip"
     for template in dict.fromkeys([*ALONE.templates, *(one for use in reading for one in use.templates.templates)]):
         texts, spans = _filled(template, pairs)
-        with _naming_the_pair(pairs):
+        with naming_the_pair(texts, pairs):
             scores = _scored(scorer, texts, policy)
-        whole = _sides(pairs, texts, scores, policy, unigrams)
+        whole = both_sides(pairs, texts, scores, skip, unigrams)
         alone = alone or whole
         for use in [use for use in reading if template in use.templates.templates]:
             target = getattr(use.config, "scored", "input") == "target"
-            inside = _sides(pairs, texts, list(map(within, scores, spans)), policy, unigrams) if target else whole
-            columns[use.method, template] = summed(use.method, use.config, *inside)
+            sides = both_sides(pairs, texts, list(map(within, scores, spans)), skip, unigrams) if target else whole
+            columns[use.method, template] = summed(use.method, use.config, *sides)
     for use in [use for use in uses if use.reads in PROMPTS]:
         score = methods()[use.method].score
         questions = {template: score(template, pairs, use.config) for template in use.templates.templates}
-        with _naming_the_pair(pairs):
-            answered, prompts[use.method] = ask(scorer, questions, use.templates, use.chat_template, policy)
+        answered, prompts[use.method] = ask(scorer, questions, use.templates, use.chat_template, policy, pairs)
         columns |= {(use.method, template): of for template, of in answered.items()}
     assert alone is not None
     shared = about(*alone).assign(trial=None, order=None)
@@ -163,16 +162,6 @@ def summed(method: str, config: Any, good: Side, bad: Side) -> dict[str, Any]:
     return columns
 
 
-@contextmanager
-def _naming_the_pair(pairs: pd.DataFrame) -> Iterator[None]:
-    """Name the pair of a text that is too long. Texts go by pair within each side, template and order."""
-    try:
-        yield
-    except TextTooLong as error:
-        pair = pairs.iloc[error.index % len(pairs)]
-        raise InputError(f"{error} (paradigm {pair['paradigm']}, pair {pair['pair_id']})") from None
-
-
 def _filled(template: Template, pairs: pd.DataFrame) -> tuple[list[str], list[tuple[int, int]]]:
     """Return a template's 2P texts, of the good sentences and the bad ones, and the place of the sentence in each."""
     good, bad = list(pairs["good"]), list(pairs["bad"])
@@ -192,19 +181,6 @@ def _scored(scorer: Scorer, texts: Sequence[str], policy: PolicyConfig) -> list[
             f"{scorer.name}: knows no token of any of {len(texts):,} texts, such as {shown(texts[0])}: all would tie"
         )
     return scores
-
-
-def _sides(
-    pairs: pd.DataFrame,
-    texts: Sequence[str],
-    scores: Sequence[TokenScores],
-    policy: PolicyConfig,
-    unigrams: Unigrams | None,
-) -> tuple[Side, Side]:
-    """Return both sides of 2P texts, of the good sentences and the bad ones."""
-    half, skip = len(pairs), policy.unk == "skip"
-    as_read = pairs.assign(good=texts[:half], bad=texts[half:])
-    return Side("good", as_read, scores[:half], skip, unigrams), Side("bad", as_read, scores[half:], skip, unigrams)
 
 
 def template_reading(

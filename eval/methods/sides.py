@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +13,8 @@ import pandas as pd
 
 from corpora.words import count_characters
 from eval.methods.unigrams import Counts, Unigrams
-from eval.scorers.base import FloatArray, TokenScores
+from eval.scorers.base import FloatArray, TextTooLong, TokenScores
+from pairscale.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,35 @@ class Side:
         return list(map(str, self.pairs[self.name]))
 
 
+def both_sides(
+    pairs: pd.DataFrame,
+    texts: Sequence[str],
+    scores: Sequence[TokenScores],
+    skip_unk: bool = False,
+    unigrams: Unigrams | None = None,
+) -> tuple[Side, Side]:
+    """Return both sides of 2P texts, of the good sentences and the bad ones."""
+    half = len(pairs)
+    as_read = pairs.assign(good=texts[:half], bad=texts[half:])
+    good, bad = (
+        Side(name, as_read, of, skip_unk, unigrams) for name, of in (("good", scores[:half]), ("bad", scores[half:]))
+    )
+    return good, bad
+
+
 def any_known(score: TokenScores) -> bool:
     """Return True if a token with characters, as `<eos>` has none, is not `<unk>`."""
     return bool((~score.unk & (np.diff(score.spans.reshape(-1, 2))[:, 0] > 0)).any())
+
+
+@contextmanager
+def naming_the_pair(texts: Sequence[str], pairs: pd.DataFrame) -> Iterator[None]:
+    """Name the pair of a text that is too long. Texts go by pair within each side, template and order."""
+    try:
+        yield
+    except TextTooLong as error:
+        pair = pairs.iloc[texts.index(error.text) % len(pairs)]
+        raise InputError(f"{error} (paradigm {pair['paradigm']}, pair {pair['pair_id']})") from None
 
 
 def about(good: Side, bad: Side) -> pd.DataFrame:

@@ -19,17 +19,24 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from eval.benchmarks.cells import shown
 from eval.config import PLAIN, EvalConfig, PolicyConfig, SurprisalCommand
 from eval.scorers.chat import ChatTemplate
-from eval.scorers.trees import Ids
+from eval.scorers.next_words import NextWords, Question, Questions, Read, Reading
+from eval.scorers.predictions import TokenPredictions, Window
+from eval.scorers.tokens import Tokens
+from eval.scorers.trees import Ids, length_batches, places
 from pairscale.errors import ConfigError, InputError
 from pairscale.progress import with_progress
-from train.loop.device import device_of
+from train.loop.device import device_of, without_gradients
+from train.models.loss import CHUNK_BYTES
 
 FloatArray = npt.NDArray[np.float64]
 Batch = TypeVar("Batch", bound=Sized)  # of as many units as its length
+Reads = TypeVar("Reads", Reading, Window)
 
 
 @dataclass(frozen=True)
@@ -56,21 +63,6 @@ class TokenScores:
     ids: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) in the model's vocabulary
 
 
-@dataclass(frozen=True, slots=True)
-class TokenPredictions:
-    """Predictions at the n tokens of one text; logarithms are natural."""
-
-    logprobs: FloatArray  # (n,) nats, of the tokens that are there
-    entropies: FloatArray  # (n,) nats, of the distribution over tokens in each one's place
-    ranks: npt.NDArray[np.int64]  # (n,) 1 + number of more probable tokens
-    spans: npt.NDArray[np.int32]  # (n, 2) character offsets into the text
-    unk: npt.NDArray[np.bool_]  # (n,)
-    # (n + 1,) ln of the probability that a word ends before each token, and after the last: that the next token has the
-    # mark of a new word or ends the text. 0 where each token is a word.
-    ends: FloatArray
-    begin: float  # ln of the probability that a text begins with a token marked like its first one
-
-
 @dataclass(frozen=True)
 class Continuations:
     """Log-probabilities of A answers to N prompts."""
@@ -80,45 +72,38 @@ class Continuations:
     tokens: list[list[list[str]]]  # of each answer: its tokens, several lists of them where prompts end differently
 
 
-@dataclass(frozen=True, slots=True)
-class NextWords:
-    """The words that a model expects after one context, and how it ranks C candidates."""
-
-    logprobs: FloatArray  # (C,) nats; NaN where the model cannot express the candidate
-    ranks: npt.NDArray[np.int64]  # (C,) 1 + number of whole words that are more probable; 0 where not expressible
-    tokens: npt.NDArray[np.int64]  # (C,)
-    words: list[str]  # the most probable whole words, the first one first
-    word_logprobs: FloatArray  # (k,) nats
-
-
 class TextTooLong(InputError):
-    """A text has more tokens than a model reads; `index`: its place among the texts to score."""
+    """A text has more tokens than a model reads."""
 
-    def __init__(self, name: str, positions: int, text: str, tokens: int, index: int):
+    def __init__(self, name: str, positions: int, text: str, tokens: int):
         super().__init__(f"{name} reads {positions:,} tokens at most; {shown(text)} has {tokens:,}")
-        self.index = index
-
-    def at(self, index: int) -> TextTooLong:
-        """Return the same error about another list of texts."""
-        self.index = index
-        return self
+        self.text = text
 
 
 class Scorer(ABC):
     """A model that scores sentences, each alone, and predicts next words; some also answer prompts."""
 
-    name: str
-    digest: str  # of the weights
-    tokenizer_digest: str
-    # Further parts of a model that scores depend on (eval.scorers.tokens.score_settings); {} for our own models.
-    settings: dict[str, Any]
-    sample_words: int | None  # words of the text that the model was trained on, if known
-    word_level: bool  # the default of policy.score_eos
     masked: bool  # scores are of hidden tokens, given both sides, rather than of tokens given those before them
     answers_prompts: bool = False  # `continuations` can be called
-    chat_template: ChatTemplate | None = None  # None: prompts are plain text
     tokenizer_path: str | None = None  # the tokenizer's folder, if that is not the model's
-    progress: bool
+    sample_words: int | None = None  # words of the text that the model was trained on, if known
+    positions: int | None  # most tokens that it reads; None: no limit
+    device: torch.device
+    batch_tokens: int
+    vocabulary: int
+
+    def __init__(self, name: str, digest: str, tokens: Tokens, progress: bool):
+        """`digest`: of the weights."""
+        self.name, self.digest, self.tokens, self.progress = name, digest, tokens, progress
+        self.tokenizer_digest = tokens.digest
+        self.word_level = tokens.word_level  # the default of policy.score_eos
+        # Further parts of a model that scores depend on (eval.scorers.tokens.score_settings); {} for our own models.
+        self.settings: dict[str, Any] = {}
+
+    @property
+    def chat_template(self) -> ChatTemplate | None:
+        """The template of prompts; None: they are plain text."""
+        return self.tokens.chat_template if self.answers_prompts else None
 
     @abstractmethod
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
@@ -129,6 +114,12 @@ class Scorer(ABC):
         """Yield the ids of the tokens that `score` scores of each text; `<eos>` is one where it is scored."""
 
     @abstractmethod
+    def readings(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[Questions, Read]:
+        """Return what the model has to read for questions about next words, and the function that reads it.
+
+        Called without gradients. Raises ConfigError for a policy that it cannot follow, InputError for long contexts.
+        """
+
     def next_words(
         self, contexts: Sequence[str], candidates: Sequence[Sequence[str]], k: int, policy: PolicyConfig = PLAIN
     ) -> list[NextWords]:
@@ -137,6 +128,21 @@ class Scorer(ABC):
         Answers are in the order of `contexts`; equal contexts are read once. Raises ConfigError for a model without
         tokens that are words and for a policy that it cannot follow, InputError for a context that is too long.
         """
+        stripped = [context.rstrip() for context in contexts]
+        pairs = zip(stripped, candidates, strict=True)
+        asked = list(dict.fromkeys((context, word) for context, words in pairs for word in words))
+        with without_gradients(self.device, policy.precision == "bf16"):
+            questions, read = self.readings(asked, policy)
+            if not (words := self.tokens.words()):
+                raise ConfigError(f"{self.name}: none of its tokens is a whole word, so it predicts no next word")
+            for stage in questions.stages:
+                for batch, lines in self.read_places(stage, read, CHUNK_BYTES, "contexts"):
+                    questions.add(batch, lines, words, k)
+        number = {question: index for index, question in enumerate(asked)}
+        return [
+            questions.answer(context, [number[context, word] for word in words])
+            for context, words in zip(stripped, candidates, strict=True)
+        ]
 
     def continuations(
         self, prompts: Sequence[str], answers: Sequence[str], policy: PolicyConfig = PLAIN, chat: bool = False
@@ -167,6 +173,22 @@ class Scorer(ABC):
         """Return how many positions before a hidden token it is predicted; None for a model that hides no tokens."""
         return policy.pll_shift
 
+    def check_length(self, text: str, tokens: int) -> None:
+        """Raise TextTooLong for a text that the model cannot read as it reads so many tokens."""
+        if self.positions is not None and tokens > self.positions:
+            raise TextTooLong(self.name, self.positions, text, tokens)
+
+    def read_places(
+        self, readings: Sequence[Reads], read: Read, most_bytes: int, unit: str, title: str | None = None
+    ) -> Iterator[tuple[list[Reads], Tensor]]:
+        """Yield batches of readings, and ln p (R, V) of all tokens at their positions, of up to `most_bytes`."""
+        lengths, rows = [len(one.ids) for one in readings], [len(one.positions) for one in readings]
+        batches = list(length_batches(lengths, self.batch_tokens, rows, max(1, most_bytes // (4 * self.vocabulary))))
+        for batch in self.with_progress(batches, len(readings), unit, title):
+            chosen = [readings[index] for index in batch]
+            tokens = torch.tensor([one.ids for one in chosen], device=self.device)
+            yield chosen, read(tokens, *places([one.positions for one in chosen]))
+
     def with_progress(
         self, batches: Iterable[Batch], total: int, unit: str = "sentences", title: str | None = None
     ) -> Iterable[Batch]:
@@ -175,28 +197,3 @@ class Scorer(ABC):
             return batches
         counted = ((len(batch), batch) for batch in batches)
         return with_progress(counted, title or "scoring", total, unit)
-
-
-def length_batches(
-    lengths: Sequence[int] | Ids, batch_tokens: int, rows: Sequence[int] | None = None, most_rows: int = 0
-) -> Iterator[list[int]]:
-    """Yield indices of texts that have a token, those of one length together, by falling length.
-
-    So no text is padded, which some models let into its scores, and the largest batch comes first. A batch has at most
-    `batch_tokens`, and `most_rows` of the `rows` that texts have, or one text that has more.
-    """
-    batch: list[int] = []
-    length = held = 0
-    for index in np.argsort(-np.asarray(lengths), kind="stable").tolist():
-        if not lengths[index]:
-            break
-        more = 0 if rows is None else rows[index]
-        full = (len(batch) + 1) * length > batch_tokens or (rows is not None and held + more > most_rows)
-        if batch and (full or lengths[index] < length):
-            yield batch
-            batch, held = [], 0
-        length = int(lengths[index])
-        batch.append(index)
-        held += more
-    if batch:
-        yield batch

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eval.scorers.base import Execution, FloatArray
-from eval.scorers.trees import Forest, Ids, forests
+from eval.scorers.base import Execution
+from eval.scorers.trees import FloatArray, Forest, Ids, forests
 from train.models.base import LanguageModel, State
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ Progress = Callable[..., Iterable[Any]]  # eval.scorers.base.Scorer.with_progres
 
 
 class CausalModel(ABC):
-    """A model as two functions: to log-probabilities of the tokens of texts, and to whole distributions."""
+    """A model as two functions: to log-probabilities of the tokens of texts, and to whole distributions.
+
+    A model on torch reads many texts side by side, and their common beginnings once (trees.py).
+    """
 
     digest: str  # of the weights
     vocabulary: int  # tokens that it predicts
@@ -40,26 +43,16 @@ class CausalModel(ABC):
     def all_logprobs(self, tokens: Tensor, rows: Tensor, columns: Tensor, state: State) -> Tensor:
         """Return ln p (R, V) in nats of every token after R places of texts (B, T) of equal length."""
 
-    def check(self, tokens: int) -> None:  # noqa: B027
-        """Raise ConfigError if scores of a text of so many tokens would be random."""
-
-    @abstractmethod
-    def read_texts(self, texts: list[Ids], first: Ids, state: State, progress: Progress) -> list[FloatArray]:
-        """Return ln p (nats) of the tokens of each text from its `first` on, after those before and `state`."""
-
-
-class TreeModel(CausalModel):
-    """A model on torch, which reads many texts side by side, and their common beginnings once (trees.py)."""
-
-    @abstractmethod
     def tree_tokens(self, longest: int) -> int | None:
         """Return how many tokens a tree may have (see `forests`), if the longest text has so many; None: no limit."""
+        return 0
 
-    @abstractmethod
     def logprobs(self, forest: Forest, state: State) -> Tensor:
         """Return ln p (C,) in nats of the targets of a forest that is read after `state`."""
+        raise NotImplementedError
 
     def read_texts(self, texts: list[Ids], first: Ids, state: State, progress: Progress) -> list[FloatArray]:
+        """Return ln p (nats) of the tokens of each text from its `first` on, after those before and `state`."""
         limit = self.tree_tokens(max(map(len, texts), default=0))
         capacity = self.batch_tokens if limit is None else min(limit, self.batch_tokens)
         batches = forests(texts, first, capacity, self.batch_tokens)
@@ -71,7 +64,7 @@ class TreeModel(CausalModel):
         return results
 
 
-class StateModel(TreeModel):
+class StateModel(CausalModel):
     """A model that pairscale trained and that carries a state: LSTM, Transformer-XL, one of a plug-in."""
 
     def __init__(self, model: LanguageModel, digest: str, execution: Execution):

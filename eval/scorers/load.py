@@ -1,7 +1,6 @@
 """Scorers of run folders, of their snapshots and copies, and of models of Hugging Face."""
 
 from pathlib import Path
-from typing import Any
 
 from corpora.tokenizers import EOS, load_tokenizer
 from eval.scorers.base import Execution, Scorer
@@ -9,6 +8,7 @@ from eval.scorers.causal import CausalScorer
 from eval.scorers.causal_models import NgramModel, StateModel
 from eval.scorers.masked import MaskedScorer
 from eval.scorers.network import CausalNetwork, Network
+from eval.scorers.pretrained import load_of_any_kind, load_pretrained
 from eval.scorers.tokens import OurTokens
 from pairscale.errors import ConfigError, RunError
 from pairscale.schema import checked
@@ -33,53 +33,47 @@ def load_scorer(
         return run_scorer(run, execution)
     if (folder := ModelFolder(run.path)).description.is_file():
         return folder_scorer(folder, run.path.name, execution)
-    from eval.scorers.pretrained import load_of_any_kind
-
     return load_of_any_kind(str(model), execution)
 
 
 def run_scorer(run: RunFolder, execution: Execution) -> Scorer:
-    """Return the scorer of a run folder; raises as `load_scorer`."""
+    """Return the scorer of a run folder; raises as `load_scorer`.
+
+    Also RunError where the folder, which may be someone else's, asks for code of theirs to be run.
+    """
     run.check_done()
     described = run.read_model_config()
-    if "path" in described:
-        _check_harmless(run, described)
-        config = checked(described, PretrainedConfig, run.config, RunError, AGAIN, root="$.model")
-        return pretrained_scorer(config, execution)
-    return folder_scorer(run.model, run.path.name, execution)
+    if "path" not in described:
+        return folder_scorer(run.model, run.path.name, execution)
+    if unsafe := [f"model.{key}=true" for key in ("trust_remote_code", "allow_pickle") if described.get(key)]:
+        model = [f"model={described['name']}", f"model.path={described['path']}", *unsafe]
+        raise RunError(
+            f"{run.config}: {' and '.join(unsafe)} would run code that comes with the model, which only a command may "
+            f"ask for: python -m eval study={run.path.parent.name} {' '.join(model)}"
+        )
+    return pretrained_scorer(
+        checked(described, PretrainedConfig, run.config, RunError, AGAIN, root="$.model"), execution
+    )
 
 
 def pretrained_scorer(config: PretrainedConfig, execution: Execution) -> Scorer:
     """Return the scorer of model=hf_causal or model=hf_masked; raises as `load_pretrained`, and RunError.
 
-    A folder that pairscale wrote scores as its run does, to the last bit.
+    A folder that pairscale wrote scores as its run does, to the last bit. With model.trust_remote_code=true, another
+    dtype than fp32 or a begin symbol of one's own, it is read as others' are.
     """
-    if (folder := own_folder(config)) is None:
-        from eval.scorers.pretrained import load_pretrained
-
-        read = load_pretrained(config, execution)
-        if (ours := _folder_of(config)).description.is_file() and not read.masked:
-            read.word_level = load_tokenizer(ours.tokenizer).word_level  # so that <eos> is scored as in its run
-        return read
-    scorer = folder_scorer(folder, folder.path.name, execution)
-    if scorer.masked != (config.kind == "masked"):
-        kind = "masked" if scorer.masked else "causal"
-        raise ConfigError(f"model.path={config.path}: a {kind} model; give model=hf_{kind}")
-    return scorer
-
-
-def own_folder(config: PretrainedConfig) -> ModelFolder | None:
-    """Return the folder of a model if pairscale wrote it; None for others.
-
-    With model.trust_remote_code=true, another dtype than fp32 or a begin symbol of one's own, it is one of the others.
-    """
-    folder = _folder_of(config)
-    as_others = config.trust_remote_code or config.load_in_4bit or config.begin or config.dtype != "fp32"
-    return None if as_others or config.revisions or not folder.description.is_file() else folder
-
-
-def _folder_of(config: PretrainedConfig) -> ModelFolder:
-    return ModelFolder(Path(config.path).expanduser() / (config.revision or ""))
+    folder = ModelFolder(Path(config.path).expanduser() / (config.revision or ""))
+    is_ours = folder.description.is_file() and not config.revisions
+    if is_ours and not (config.trust_remote_code or config.load_in_4bit or config.begin or config.dtype != "fp32"):
+        scorer = folder_scorer(folder, folder.path.name, execution)
+        if scorer.masked != config.masked:
+            kind = "masked" if scorer.masked else "causal"
+            raise ConfigError(f"model.path={config.path}: a {kind} model; give model=hf_{kind}")
+        return scorer
+    read = load_pretrained(config, execution)
+    if is_ours and not read.masked:
+        read.word_level = load_tokenizer(folder.tokenizer).word_level  # so that <eos> is scored as in its run
+    return read
 
 
 def folder_scorer(folder: ModelFolder, name: str, execution: Execution) -> Scorer:
@@ -99,27 +93,14 @@ def trained_scorer(loaded: LoadedModel, name: str, execution: Execution) -> Caus
     """Return the scorer of a neural model that pairscale trained."""
     tokens = OurTokens(loaded.tokenizer, loaded.tokenizer_digest, loaded.masked)
     scorer: CausalScorer | MaskedScorer
-    if isinstance(loaded.config, HuggingFaceConfig):
-        assert isinstance(loaded.model, HuggingFaceModel)
-        if loaded.masked:
-            network = Network(loaded.model.network, name, execution, loaded.digest)
-            scorer = MaskedScorer(network, tokens, execution.progress)
-            scorer.shift = loaded.config.shift  # known, so that it need not be probed
-        else:
-            model = CausalNetwork(loaded.model.network, name, execution, loaded.digest, begin=EOS)
-            scorer = CausalScorer(model, tokens, name, execution.progress)
-    else:
+    if not isinstance(loaded.model, HuggingFaceModel):
         scorer = CausalScorer(StateModel(loaded.model, loaded.digest, execution), tokens, name, execution.progress)
+    elif loaded.masked:
+        scorer = MaskedScorer(Network(loaded.model.network, name, execution, loaded.digest), tokens, execution.progress)
+        assert isinstance(loaded.config, HuggingFaceConfig)
+        scorer.shift = loaded.config.shift  # known, so that it need not be probed
+    else:
+        model = CausalNetwork(loaded.model.network, name, execution, loaded.digest, begin=EOS)
+        scorer = CausalScorer(model, tokens, name, execution.progress)
     scorer.sample_words = loaded.info.get("sample_words")
     return scorer
-
-
-def _check_harmless(run: RunFolder, described: dict[str, Any]) -> None:
-    """Raise RunError where a run folder, which may be someone else's, asks for code of theirs to be run."""
-    unsafe = [f"model.{key}=true" for key in ("trust_remote_code", "allow_pickle") if described.get(key)]
-    if unsafe:
-        model = [f"model={described['name']}", f"model.path={described['path']}", *unsafe]
-        raise RunError(
-            f"{run.config}: {' and '.join(unsafe)} would run code that comes with the model, which only a command may "
-            f"ask for: python -m eval study={run.path.parent.name} {' '.join(model)}"
-        )

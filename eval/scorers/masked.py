@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +13,17 @@ import torch
 from torch import Tensor
 
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import TextTooLong, TokenScores, length_batches
+from eval.scorers.base import Scorer, TokenScores
 from eval.scorers.network import Network
-from eval.scorers.next_words import NextWordScorer, Question, Read, Readings, hidden_words
-from eval.scorers.tokens import PLAIN_SENTENCES, Marked, Tokens
-from eval.scorers.trees import Ids
+from eval.scorers.next_words import Question, Questions, Read, hidden_words
+from eval.scorers.tokens import PLAIN_SENTENCES, Tokens
+from eval.scorers.trees import Ids, length_batches
 from eval.scorers.words import words_of_tokens
 from pairscale.errors import ConfigError
 from train.loop.device import without_gradients
 
 
-class MaskedScorer(NextWordScorer):
+class MaskedScorer(Scorer):
     """A masked model. The score of a token is its log-probability with it hidden: pseudo-log-likelihood (PLL).
 
     `original` hides one token at a time (Salazar et al. 2020); `within_word_l2r`, the default, hides the later tokens
@@ -38,15 +37,11 @@ class MaskedScorer(NextWordScorer):
 
     def __init__(self, network: Network, tokens: Tokens, progress: bool = False):
         """Raises ConfigError for a tokenizer without a mask."""
-        self.name = network.name
+        super().__init__(network.name, network.digest, tokens, progress)
         if tokens.mask is None:
             raise ConfigError(f"{self.name}: its tokenizer has no mask token; a causal model is model=hf_causal")
         tokens.check("its mask", [tokens.mask])
-        self.network, self.tokens, self.mask, self.progress = network, tokens, tokens.mask, progress
-        self.digest, self.tokenizer_digest = network.digest, tokens.digest
-        self.settings: dict[str, Any] = {}
-        self.sample_words: int | None = None
-        self.word_level = False
+        self.network, self.mask, self.positions = network, tokens.mask, network.positions
         self.device, self.batch_tokens, self.vocabulary = network.device, network.batch_tokens, network.vocabulary
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
@@ -59,7 +54,8 @@ class MaskedScorer(NextWordScorer):
         different = list(dict.fromkeys(sentences))
         shift, pll = self.pll_shift(policy), policy.pll or "within_word_l2r"
         texts = dict(zip(different, self._hidden(different, pll, shift), strict=True))
-        self._check([(sentence, texts[sentence].ids.tolist()) for sentence in sentences])
+        for sentence, text in texts.items():
+            self._check(sentence, text.ids.tolist())
         scores = dict(zip(different, self._scores(list(texts.values()), policy), strict=True))
         return [scores[sentence] for sentence in sentences]
 
@@ -81,7 +77,7 @@ class MaskedScorer(NextWordScorer):
         """
         copies, tokens = [], []
         for hidden in self._hidden(PLAIN_SENTENCES, "original", shift=0):
-            if self.network.positions is not None and len(hidden.ids) > self.network.positions:
+            if self.positions is not None and len(hidden.ids) > self.positions:
                 continue
             for place, position in enumerate(hidden.scored.tolist()):
                 token = int(hidden.ids[position])
@@ -99,6 +95,7 @@ class MaskedScorer(NextWordScorer):
         return int(gain.mean() > max(0.5, 4 * gain.std(ddof=1) / np.sqrt(len(gain)))) if len(gain) > 1 else 0
 
     def _scores(self, texts: list[_Hidden], policy: PolicyConfig) -> list[TokenScores]:
+        self.network.check_repeatable(max(len(text.ids) for text in texts))
         counts = [len(text.scored) for text in texts]
         owner = np.repeat(np.arange(len(texts)), counts)  # of each scored token
         place = np.concatenate([np.arange(count) for count in counts])
@@ -134,15 +131,12 @@ class MaskedScorer(NextWordScorer):
         tokens = torch.from_numpy(np.stack(texts)).to(self.device)
         return self.network.logprobs_at(tokens, torch.arange(len(texts)), torch.tensor(positions))
 
-    def _check(self, texts: Sequence[tuple[str, Sequence[int]]]) -> None:
-        """Raise TextTooLong or InputError for texts that the model does not read, ConfigError for random scores."""
-        for index, (text, ids) in enumerate(texts):
-            if self.network.positions is not None and len(ids) > self.network.positions:
-                raise TextTooLong(self.name, self.network.positions, text, len(ids), index)
-            self.tokens.check(text, ids)
-        self.network.check_repeatable(max((len(ids) for _, ids in texts), default=0))
+    def _check(self, text: str, ids: Sequence[int]) -> None:
+        """Raise TextTooLong or InputError for a text that the model does not read."""
+        self.check_length(text, len(ids))
+        self.tokens.check(text, ids)
 
-    def _readings(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[Readings, Read]:
+    def readings(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[Questions, Read]:
         _check_alone(policy)
         shift = self.pll_shift(policy)
         # A masked next-token model predicts the first token from a symbol that its tokenizer may not put there.
@@ -151,11 +145,10 @@ class MaskedScorer(NextWordScorer):
 
         def read(tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
             tokens = torch.cat([tokens.new_tensor([before] * len(tokens)), tokens], 1) if before else tokens
+            self.network.check_repeatable(tokens.shape[1])
             return self.network.logprobs_at(tokens, rows, columns + len(before) - shift)
 
-        readings = hidden_words(questions, self.tokens, policy.pll or "within_word_l2r")
-        self._check([("a context", reading.ids) for reading in readings.all])
-        return readings, read
+        return hidden_words(questions, self.tokens, policy.pll or "within_word_l2r", self._check), read
 
     def _hidden(self, sentences: Sequence[str], pll: str, shift: int) -> Iterator[_Hidden]:
         """Yield each sentence with its tokens to hide.
@@ -164,11 +157,16 @@ class MaskedScorer(NextWordScorer):
         sentence in whose words nothing shows where they end, if later tokens of a word are to be hidden.
         """
         for sentence, text in zip(sentences, self.tokens.marked(sentences), strict=True):
-            hidden = _Hidden.of(sentence, text, pll, shift)
-            if shift and len(hidden.scored) and hidden.scored[0] < shift:
-                ids = np.concatenate([[self.tokens.first_symbol], hidden.ids])
-                hidden = _Hidden(ids, hidden.scored + 1, hidden.spans, hidden.until + 1, shift)
-            yield hidden
+            ids = np.asarray(text.ids, dtype=np.int64)
+            scored = np.flatnonzero(np.asarray(text.special) == 0)
+            until = scored + 1
+            if pll == "within_word_l2r":
+                first, last = words_of_tokens(sentence, text.words, text.spans)[:, scored]
+                until = until[np.searchsorted(first, last, side="right") - 1]
+            spans = np.asarray(text.spans, dtype=np.int32).reshape(-1, 2)[scored]
+            if shift and len(scored) and scored[0] < shift:
+                ids, scored, until = np.concatenate([[self.tokens.first_symbol], ids]), scored + 1, until + 1
+            yield _Hidden(ids, scored, spans, until, shift)
 
 
 def _check_alone(policy: PolicyConfig) -> None:
@@ -186,17 +184,6 @@ class _Hidden:
     spans: npt.NDArray[np.int32]  # (m, 2)
     until: Ids  # (m,) end of the positions that are hidden, from the scored one on
     shift: int  # how many positions before a hidden token the model predicts it
-
-    @classmethod
-    def of(cls, sentence: str, text: Marked, pll: str, shift: int) -> _Hidden:
-        """Return a sentence with its tokens to hide. Raises what `words_of_tokens` does."""
-        scored = np.flatnonzero(np.asarray(text.special) == 0)
-        until = scored + 1
-        if pll == "within_word_l2r":
-            first, last = words_of_tokens(sentence, text.words, text.spans)[:, scored]
-            until = until[np.searchsorted(first, last, side="right") - 1]
-        spans = np.asarray(text.spans, dtype=np.int32).reshape(-1, 2)[scored]
-        return cls(np.asarray(text.ids, dtype=np.int64), scored, spans, until, shift)
 
     def copy(self, place: int, mask: int) -> tuple[Ids, int]:
         """Return the tokens with the `place`-th scored one hidden, by token `mask`, and where the model predicts it."""

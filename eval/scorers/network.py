@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from eval.scorers.base import Execution
-from eval.scorers.causal_models import TreeModel
+from eval.scorers.causal_models import CausalModel
 from eval.scorers.trees import Forest, Ids, forests
 from pairscale.errors import ConfigError, InputError, PairscaleError, RunError, error_line
 from train.loop.device import without_gradients
@@ -134,7 +134,7 @@ class Network:
             return False
 
 
-class CausalNetwork(Network, TreeModel):
+class CausalNetwork(Network, CausalModel):
     """A causal model of transformers, which reads what stands before a text with it."""
 
     def __init__(self, *arguments: Any, begin: int, **options: Any):
@@ -154,15 +154,13 @@ class CausalNetwork(Network, TreeModel):
     def start(self, before: list[int]) -> tuple[list[int], State]:
         return before, ()
 
-    def check(self, tokens: int) -> None:
-        self.check_repeatable(tokens)
-
     def tree_tokens(self, longest: int) -> int | None:
         # A mask of ancestors takes the place of a model's own, which may be a window narrower than a long text.
         return TREE_TOKENS if self.reads_trees and longest <= min(TREE_TOKENS, self.window or TREE_TOKENS) else 0
 
     def logprobs(self, forest: Forest, state: State) -> Tensor:
         tokens, parents, depths, rows, targets = forest.tensors(self.device)
+        self.check_repeatable(tokens.shape[1])
         order = {} if forest.alone else self._tree_order(parents, depths)
         after, rows = torch.unique_consecutive(rows, return_inverse=True)
         with forward_errors(self.name, tokens.shape[1]):
@@ -172,6 +170,7 @@ class CausalNetwork(Network, TreeModel):
             return token_logprobs(hidden[after], *self.head, targets, rows)
 
     def all_logprobs(self, tokens: Tensor, rows: Tensor, columns: Tensor, state: State) -> Tensor:
+        self.check_repeatable(tokens.shape[1])
         return self.logprobs_at(tokens, rows, columns)
 
     def _tree_order(self, parents: Tensor, depths: Tensor) -> dict[str, Tensor]:

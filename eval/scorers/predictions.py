@@ -7,130 +7,115 @@ tokens, a step of them, are those that count; the tokens before them are their c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from eval.scorers.base import FloatArray, TokenPredictions
-from eval.scorers.tokens import Tokens
-from eval.scorers.trees import Ids
+from eval.scorers.tokens import Spans, Tokens
+from eval.scorers.trees import FloatArray
 from pairscale.errors import check_between
 
+USUAL = 1024  # tokens of a window
 CACHED = 1 << 18  # values that are worked on at a time
 LEAST = -1e30  # nats, in place of -inf, which times a probability of 0 is no number
 
 
-@dataclass(frozen=True)
-class Windows:
-    """How a long text is read: `size` tokens at a time, the begin symbol not among them, in steps of `step`."""
+@dataclass(frozen=True, slots=True)
+class TokenPredictions:
+    """Predictions at the n tokens of one text; logarithms are natural."""
 
-    size: int
-    step: int
-
-    @classmethod
-    def of(cls, size: int | None, step: int | None, most: int | None, usual: int = 1024) -> Windows:
-        """Return windows of `size`, by default `usual`, or the `most` that a model reads; steps are half of it.
-
-        Raises ConfigError for a size that the model does not read and for a step that is longer than the window.
-        """
-        least_of = min(size or usual, most) if most is not None and size is None else size or usual
-        check_between("surprisal.window", least_of, 2, most or 10**6)
-        check_between("surprisal.step", step, 1, least_of)
-        return cls(least_of, step or max(1, least_of // 2))
-
-    def over(self, tokens: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the begin and end of each window, and the first of its tokens that counts, of a text of `tokens`."""
-        end = min(self.size, tokens)
-        yield 0, end, 0
-        while end < tokens:
-            first, end = end, min(end + self.step, tokens)
-            yield max(0, end - self.size), end, first
+    logprobs: FloatArray  # (n,) nats, of the tokens that are there
+    entropies: FloatArray  # (n,) nats, of the distribution over tokens in each one's place
+    ranks: npt.NDArray[np.int64]  # (n,) 1 + number of more probable tokens
+    spans: npt.NDArray[np.int32]  # (n, 2) character offsets into the text
+    unk: npt.NDArray[np.bool_]  # (n,)
+    # (n + 1,) ln of the probability that a word ends before each token, and after the last: that the next token has the
+    # mark of a new word or ends the text. 0 where each token is a word.
+    ends: FloatArray
+    begin: float  # ln of the probability that a text begins with a token marked like its first one
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Window:
-    """One reading of tokens of a text: `ids` with what stands before them, and `positions` that predict `tokens`."""
+    """One reading of a text: `ids` with what stands before them; from the place `start` on they predict `targets`."""
 
-    text: int
     ids: tuple[int, ...]
-    positions: list[int]
-    tokens: slice  # of the text, one more than it has where the window is its last
+    start: int
+    targets: list[int]  # the tokens that count; any token in the place after the text's last one
+    values: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  # (3 or 5, targets), of `of_places`
 
-    @classmethod
-    def all_of(cls, texts: Sequence[Ids], before: Sequence[int], windows: Windows) -> list[Window]:
-        """Return the windows of all texts."""
-        found = []
-        for number, ids in enumerate(texts):
-            for begin, end, first in windows.over(len(ids)):
-                last = end + (end == len(ids))
-                shift = len(before) - 1 - begin
-                found.append(
-                    cls(
-                        number, (*before, *ids[begin:end].tolist()), list(range(first + shift, last + shift)),
-                        slice(first, last),
-                    )
-                )  # fmt: skip
-        return found
+    @property
+    def positions(self) -> range:
+        """The places whose predictions count."""
+        return range(self.start, self.start + len(self.targets))
 
 
-class Collected:
-    """Predictions of texts, filled in window by window; boundaries: as of `boundaries`, None: each token is a word."""
+def window_size(size: int | None, step: int | None, most: int | None) -> tuple[int, int]:
+    """Return the tokens of a window, by default USUAL or the `most` that a model reads, and those of a step.
 
-    def __init__(self, texts: Sequence[Ids], boundaries: Tensor | None):
-        self.texts, self.boundaries = texts, boundaries
-        self.logprobs = [np.empty(len(ids)) for ids in texts]
-        self.entropies = [np.empty(len(ids)) for ids in texts]
-        self.ranks = [np.empty(len(ids), np.int64) for ids in texts]
-        self.marks = [np.zeros((len(ids) + 1, 2)) for ids in texts]  # ln of the mass of both kinds of tokens
+    A step is half of a window if None. Raises ConfigError for a size that the model does not read and for a step that
+    is longer than the window.
+    """
+    most = 10**6 if most is None else most
+    size = size or min(USUAL, most)
+    check_between("surprisal.window", size, 2, most)
+    check_between("surprisal.step", step, 1, size)
+    return size, step or max(1, size // 2)
 
-    def add(self, batch: Sequence[Window], lines: Tensor) -> None:
-        """Add the windows of a batch; lines (R, V): ln p of all tokens at their positions, one window after another."""
-        # The place after a text has no token: any stands there, whose values are not taken.
-        read = [self.texts[window.text][window.tokens] for window in batch]
-        there = [np.resize(np.append(ids, 0), len(window.positions)) for ids, window in zip(read, batch, strict=True)]
-        targets = torch.from_numpy(np.concatenate(there)).to(lines.device)
-        step = max(1, CACHED // lines.shape[1])
-        parts = zip(torch.split(lines, step), torch.split(targets, step), strict=True)
-        logprobs, ranks, entropies, *marks = np.concatenate([self._of_rows(*part) for part in parts], axis=1)
-        row = 0
-        for window, tokens in zip(batch, there, strict=True):
-            if marks:
-                self.marks[window.text][window.tokens] = np.transpose(marks)[row : row + len(tokens)]
-            to = slice(window.tokens.start, min(window.tokens.stop, len(self.texts[window.text])))
-            rows = slice(row, row + to.stop - to.start)
-            self.logprobs[window.text][to] = logprobs[rows]
-            self.ranks[window.text][to] = ranks[rows]
-            self.entropies[window.text][to] = entropies[rows]
-            row += len(tokens)
 
-    def _of_rows(self, lines: Tensor, targets: Tensor) -> FloatArray:
-        """Return ln p of targets (R,), their ranks, entropies and, with boundaries, ln of both masses: (3 or 5, R)."""
-        of_targets = lines.gather(1, targets[:, None])
-        probabilities = lines.exp()
-        ranks = 1 + (lines > of_targets).sum(1)
-        found = [of_targets[:, 0], ranks, -torch.linalg.vecdot(probabilities, lines.clamp_min(LEAST))]
-        if self.boundaries is not None:
-            with torch.autocast(lines.device.type, enabled=False):
-                mass = probabilities @ self.boundaries.to(lines.dtype)
-            found += mass.double().clamp(torch.finfo(torch.float64).tiny, 1).log().unbind(1)
-        return np.stack([one.double().cpu().numpy() for one in found])
+def spans_of_windows(tokens: int, size: int, step: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the begin and end of each window, and the first of its tokens that counts, of a text of `tokens`."""
+    end = min(size, tokens)
+    yield 0, end, 0
+    while end < tokens:
+        first, end = end, min(end + step, tokens)
+        yield max(0, end - size), end, first
 
-    def results(self, spans: Sequence[npt.NDArray[np.int32]], unknown: int | None) -> list[TokenPredictions]:
-        """Return the predictions of each text; `unknown`: id of `<unk>`."""
-        found = []
-        for number, ids in enumerate(self.texts):
-            marks = self.marks[number]
-            marked = self.boundaries is None or not len(ids) or bool(self.boundaries[int(ids[0]), 1])
-            found.append(
-                TokenPredictions(
-                    self.logprobs[number], self.entropies[number], self.ranks[number], spans[number],
-                    ids == (-1 if unknown is None else unknown), marks[:, 1], float(marks[0, int(marked)]),
-                )
-            )  # fmt: skip
-        return found
+
+def windows(ids: Sequence[int], before: Sequence[int], size: int, step: int) -> Iterator[Window]:
+    """Yield the windows of a text, after `before`. The last one also predicts what follows the text."""
+    for begin, end, first in spans_of_windows(len(ids), size, step):
+        targets = [*ids[first:end], *([0] if end == len(ids) else [])]
+        yield Window((*before, *ids[begin:end]), len(before) - 1 + first - begin, targets)
+
+
+def of_places(lines: Tensor, targets: Sequence[Sequence[int]], boundaries: Tensor | None) -> list[FloatArray]:
+    """Return for each window the numbers (3 or 5, R) at the places of its targets.
+
+    They are ln p of the target, its rank, the entropy, and with `boundaries` ln of both masses. lines (R, V): ln p of
+    all tokens at the places of all windows, one after another.
+    """
+    step = max(1, CACHED // lines.shape[1])
+    all_targets = torch.tensor([target for of_window in targets for target in of_window], device=lines.device)
+    found = []
+    for part, tokens in zip(torch.split(lines, step), torch.split(all_targets, step), strict=True):
+        of_tokens = part.gather(1, tokens[:, None])
+        probabilities = part.exp()
+        entropies = -torch.linalg.vecdot(probabilities, part.clamp_min(LEAST))
+        values = [of_tokens[:, 0], 1 + (part > of_tokens).sum(1), entropies]
+        if boundaries is not None:
+            with torch.autocast(part.device.type, enabled=False):
+                mass = probabilities @ boundaries.to(part.dtype)
+            values += mass.double().clamp(torch.finfo(torch.float64).tiny, 1).log().unbind(1)
+        found.append(np.stack([one.double().cpu().numpy() for one in values]))
+    return np.split(np.concatenate(found, axis=1), np.cumsum([len(of_window) for of_window in targets])[:-1], axis=1)
+
+
+def joined(
+    of_text: Sequence[Window], ids: Sequence[int], spans: Spans, unknown: int | None, boundaries: Tensor | None
+) -> TokenPredictions:
+    """Return the predictions of a text from those of its windows; `unknown`: id of `<unk>`."""
+    logprobs, ranks, entropies, *marks = np.concatenate([window.values for window in of_text], axis=1)
+    ends, begin = np.zeros(len(ids) + 1), 0.0
+    if boundaries is not None:
+        ends = marks[1]
+        begin = float(marks[int(not ids or bool(boundaries[ids[0], 1]))][0])
+    unk = np.asarray(ids, dtype=np.int64) == (-1 if unknown is None else unknown)
+    offsets = np.asarray(spans, dtype=np.int32).reshape(-1, 2)
+    return TokenPredictions(logprobs[:-1], entropies[:-1], ranks[:-1].astype(np.int64), offsets, unk, ends, begin)
 
 
 def boundaries(tokens: Tokens, vocabulary: int) -> Tensor:

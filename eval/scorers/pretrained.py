@@ -9,11 +9,11 @@ import dataclasses
 import fnmatch
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -91,12 +91,14 @@ def load_of_any_kind(path: str, execution: Execution) -> CausalScorer | MaskedSc
     Raises what `load_pretrained` does.
     """
     config = PretrainedConfig(name="hf_causal", kind="causal", path=path, dtype="fp32")
-    offline_without_network()
-    source = _Source(config, _local(path) or path, "main")
-    with source.one_line_errors():
-        kinds = _kinds(import_transformers().AutoConfig.from_pretrained(source.path))
-    kind: Literal["causal", "masked"] = "masked" if set(kinds) == {"masked"} else "causal"
-    return load_pretrained(dataclasses.replace(config, name=f"hf_{kind}", kind=kind), execution)
+    try:
+        return load_pretrained(config, execution)
+    except OtherKind:
+        return load_pretrained(dataclasses.replace(config, name="hf_masked", kind="masked"), execution)
+
+
+class OtherKind(ConfigError):
+    """A model is masked, not causal, or the other way round."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,14 @@ class _Source:
             use_safetensors=None if self.config.allow_pickle else True,
             **options,
         )
-        mismatched = sorted((name, tuple(shape), tuple(needed)) for name, shape, needed in loading["mismatched_keys"])
-        self.check_loaded(mismatched, loading["missing_keys"])
+        if mismatched := sorted(loading["mismatched_keys"]):
+            name, shape, needed = mismatched[0]
+            more = f" and {len(mismatched) - 1} more" if len(mismatched) > 1 else ""
+            raise InputError(
+                f"{self.where}: its weights do not fit its config.json: {name} is {' x '.join(map(str, shape))}, not "
+                f"{' x '.join(map(str, needed))}{more}"
+            )
+        self.check_complete(loading["missing_keys"])
         return model
 
     def model_of_own_code(self, described: Any, reference: str) -> PreTrainedModel:
@@ -152,55 +160,29 @@ class _Source:
         the model without memory, which leaves buffers that `__init__` fills and no file holds as they happen to be, and
         it needs what `post_init` sets, which GPT-BERT and LTG-BERT do not call.
         """
+        import huggingface_hub
         from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
         model: PreTrainedModel = get_class_from_dynamic_module(reference, self.path, revision=self.revision)(described)
-        weights = self.weights()
+        folder = Path(self.path)
+        if not folder.is_dir():
+            patterns = ["*.safetensors", "*.safetensors.index.json", *(["*.bin"] if self.config.allow_pickle else [])]
+            folder = Path(huggingface_hub.snapshot_download(self.path, revision=self.revision, allow_patterns=patterns))
+            self.check_index(folder)
+        missing, _ = huggingface_hub.load_torch_model(model, folder, safe=not self.config.allow_pickle)
         own = model.state_dict()
-        shared = {own[name].data_ptr() for name in weights if name in own}  # a file holds tied weights once
-        missing = [name for name, weight in own.items() if name not in weights and weight.data_ptr() not in shared]
-        shapes = [(name, tuple(weights[name].shape), tuple(own[name].shape)) for name in weights if name in own]
-        self.check_loaded([(name, shape, needed) for name, shape, needed in shapes if shape != needed], missing)
-        model.load_state_dict(weights, strict=False)
+        loaded = {weight.data_ptr() for name, weight in own.items() if name not in missing}
+        self.check_complete(
+            [name for name in missing if own[name].data_ptr() not in loaded]
+        )  # a file holds tied weights once
         torch.nn.Module.to(model, dtype=DTYPES[self.config.dtype])
         return model
 
-    def weights(self) -> dict[str, torch.Tensor]:
-        """Return all weights by name; from a pickle, without running its code, only where that is allowed."""
-        from safetensors.torch import load_file
-
-        folder = Path(self.path)
-        if not folder.is_dir():
-            import huggingface_hub
-
-            patterns = ["*.safetensors", "*.safetensors.index.json", *(["*.bin"] if self.config.allow_pickle else [])]
-            folder = Path(huggingface_hub.snapshot_download(self.path, revision=self.revision, allow_patterns=patterns))
-        index = folder / "model.safetensors.index.json"
-        names = ["model.safetensors"]
-        if index.is_file():
-            self.check_index(folder)
-            names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-        if not (folder / names[0]).is_file() and self.config.allow_pickle:
-            return dict(torch.load(folder / "pytorch_model.bin", map_location="cpu", weights_only=True))
-        weights: dict[str, torch.Tensor] = {}
-        for name in names:
-            weights |= load_file(folder / name)
-        return weights
-
-    def check_loaded(
-        self, mismatched: Sequence[tuple[str, tuple[int, ...], tuple[int, ...]]], missing: Iterable[str]
-    ) -> None:
-        """Raise InputError for weights that would be drawn at random: scores would mean nothing."""
-        if mismatched:
-            name, *shapes = mismatched[0]
-            shape, needed = (" x ".join(map(str, sizes)) for sizes in shapes)
-            more = f" and {len(mismatched) - 1} more" if len(mismatched) > 1 else ""
+    def check_complete(self, missing: Collection[str]) -> None:
+        """Raise InputError for missing weights, which would be drawn at random: scores would mean nothing."""
+        if missing:
             raise InputError(
-                f"{self.where}: its weights do not fit its config.json: {name} is {shape}, not {needed}{more}"
-            )
-        if names := sorted(missing):
-            raise InputError(
-                f"{self.where}: its weights lack {first_few(names)}, which a {self.config.kind} model needs"
+                f"{self.where}: its weights lack {first_few(sorted(missing))}, which a {self.config.kind} model needs"
             )
 
     def check_index(self, folder: Path) -> None:
@@ -231,7 +213,7 @@ class _Source:
         kinds = _kinds(described)
         if kinds and self.config.kind not in kinds:
             other, name = next(iter(kinds.items()))
-            raise ConfigError(f"{self.where}: a {other} model ({name}); give model=hf_{other}")
+            raise OtherKind(f"{self.where}: a {other} model ({name}); give model=hf_{other}")
 
     @contextmanager
     def one_line_errors(self) -> Iterator[None]:
@@ -291,9 +273,8 @@ def _kinds(described: Any) -> dict[str, str]:
     }
     endings = {"masked": ("ForMaskedLM", "ForPreTraining"), "causal": ("ForCausalLM", "LMHeadModel")}
     architectures = getattr(described, "architectures", None)
-    names = [str(name) for name in architectures] if isinstance(architectures, list) else []
     kinds: dict[str, str] = {}
-    for name in names:
+    for name in map(str, architectures if isinstance(architectures, list) else ()):
         exact = [kind for kind, known in of_library.items() if name in known]  # of XLM's one class both
         for kind in exact or [kind for kind in endings if any(ending in name for ending in endings[kind])]:
             kinds.setdefault(kind, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -79,10 +80,6 @@ class Tokens(ABC):
         """Return the token of an id."""
 
     @abstractmethod
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens, for messages."""
-
-    @abstractmethod
     def beginnings(self) -> dict[int, str]:
         """Return ids and texts of the tokens that begin a word after another one."""
 
@@ -148,20 +145,10 @@ class OurTokens(Tokens):
     def token(self, index: int) -> str:
         return self.tokenizer.token(index - self.added)
 
-    def decode(self, ids: Sequence[int]) -> str:
-        begin = self._mark_of_beginning()
-        text = ("" if begin else " ").join(self.token(index) for index in ids if index not in self.special)
-        return text.replace("▁", " ").strip()
-
     def beginnings(self) -> dict[int, str]:
-        begin = self._mark_of_beginning()
+        begin = "" if self.tokenizer.word_level else " " if self.tokenizer.config.kind == "char" else "▁"
         tokens = {index: self.token(index) for index in range(len(self.special), len(self))}
         return {index: text.removeprefix(begin) for index, text in tokens.items() if text.startswith(begin)}
-
-    def _mark_of_beginning(self) -> str:
-        if self.tokenizer.word_level:
-            return ""
-        return " " if self.tokenizer.config.kind == "char" else "▁"
 
     @property
     def first_symbol(self) -> int:
@@ -172,11 +159,11 @@ class HubTokens(Tokens):
     """The fast tokenizer of a Hugging Face model that reads `vocabulary` tokens."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast, name: str, vocabulary: int, begin: str | None = None):
-        """`begin` is the token that stands before a text where the tokenizer names none; `name`: the model's.
+        """`begin` is the token that stands before a text, by default BOS, else EOS; `name`: the model's.
 
-        Raises ConfigError for a tokenizer without character offsets, InputError for one that reads no letters: where a
-        model comes without its tokenizer, transformers 5 invents one of a few symbols, and a normalizer may remove
-        letters. All sentences would be equal.
+        Raises ConfigError for a `begin` that is no token, and for a tokenizer without character offsets. Also
+        InputError for one that reads no letters: where a model comes without its tokenizer, transformers 5 invents one
+        of a few symbols, and a normalizer may remove letters. All sentences would be equal.
         """
         if not tokenizer.is_fast:
             raise ConfigError(f"{name}: its tokenizer gives no character offsets (it has no tokenizer.json)")
@@ -188,7 +175,11 @@ class HubTokens(Tokens):
                 "the model's own; put the files of that (tokenizer.json) into the model's folder"
             )
         self.digest = hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
-        self.begin = begin_symbol(tokenizer, begin, name)
+        self.begin = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
+        if begin is not None:
+            if begin not in (ids := tokenizer.get_vocab()):
+                raise ConfigError(f"model.begin={begin}: no token of {name}")
+            self.begin = ids[begin]
         self.eos, self.unknown, self.mask = tokenizer.eos_token_id, tokenizer.unk_token_id, tokenizer.mask_token_id
         self.special = [index for index in tokenizer.all_special_ids if index < len(self)]
         if tokenizer.chat_template is not None:
@@ -233,9 +224,6 @@ class HubTokens(Tokens):
     def token(self, index: int) -> str:
         return str(self.tokenizer.convert_ids_to_tokens(index))
 
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self.tokenizer.decode(list(ids)))
-
     def beginnings(self) -> dict[int, str]:
         """Return the tokens that the tokenizer sets off by a space: no need to know its marks ("Ġ", "▁", "##")."""
         word = self.tokenizer.encode("a", add_special_tokens=False)[-1]
@@ -257,16 +245,6 @@ class HubTokens(Tokens):
         )
 
 
-def begin_symbol(tokenizer: PreTrainedTokenizerFast, begin: str | None, name: str) -> int | None:
-    """Return the symbol before a text: `begin`, else BOS, else EOS, else None. Raises ConfigError for no token."""
-    if begin is not None:
-        if begin not in (vocabulary := tokenizer.get_vocab()):
-            raise ConfigError(f"model.begin={begin}: no token of {name}")
-        return int(vocabulary[begin])
-    symbol: int | None = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
-    return symbol
-
-
 def score_settings(model: PreTrainedModel, tokens: HubTokens, masked: bool) -> dict[str, Any]:
     """Return what changes scores beside the weights and tokenizer.json: begin symbol, special tokens, config.json.
 
@@ -281,12 +259,8 @@ def score_settings(model: PreTrainedModel, tokens: HubTokens, masked: bool) -> d
     return settings | ({"split_special_tokens": True} if tokenizer.split_special_tokens else {})
 
 
-def _config_digest(values: Any) -> str:
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {str(key): plain(part) for key, part in value.items() if key not in _NO_SCORE}
-        if isinstance(value, list | tuple):
-            return [plain(part) for part in value]
-        return value if isinstance(value, str | int | float | bool | None) else str(value)
+def _config_digest(values: dict[str, Any]) -> str:
+    def score_relevant(part: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in part.items() if key not in _NO_SCORE}
 
-    return sha256_json(plain(values))
+    return sha256_json(json.loads(json.dumps(values, default=str), object_hook=score_relevant))

@@ -1,4 +1,4 @@
-"""Trees of the tokens of many texts, in which a common beginning is read once, each token after its ancestors.
+"""Batches of texts: those of one length, or trees in which a common beginning is read once, each token after its own.
 
 The two sentences of a minimal pair begin alike, so do the sentences of a paradigm, and prompts are nearly all alike. A
 model that carries a state reads a tree level by level, one that attends reads it in a row under a mask of ancestors.
@@ -13,7 +13,39 @@ import torch
 from torch import Tensor
 
 Ids = npt.NDArray[np.int64]
-BLOCK = 1 << 16  # texts that are compared with the one before at a time
+FloatArray = npt.NDArray[np.float64]
+BLOCK = 1 << 12  # texts that are compared with the one before at a time
+
+
+def length_batches(
+    lengths: Sequence[int] | Ids, batch_tokens: int, rows: Sequence[int] | None = None, most_rows: int = 0
+) -> Iterator[list[int]]:
+    """Yield indices of texts that have a token, those of one length together, by falling length.
+
+    So no text is padded, which some models let into its scores, and the largest batch comes first. A batch has at most
+    `batch_tokens`, and `most_rows` of the `rows` that texts have, or one text that has more.
+    """
+    batch: list[int] = []
+    length = held = 0
+    for index in np.argsort(-np.asarray(lengths), kind="stable").tolist():
+        if not lengths[index]:
+            break
+        more = 0 if rows is None else rows[index]
+        full = (len(batch) + 1) * length > batch_tokens or (rows is not None and held + more > most_rows)
+        if batch and (full or lengths[index] < length):
+            yield batch
+            batch, held = [], 0
+        length = int(lengths[index])
+        batch.append(index)
+        held += more
+    if batch:
+        yield batch
+
+
+def places(positions: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Return the R rows and R columns of `positions` in a tensor (B, T, ...)."""
+    rows = [row for row, columns in enumerate(positions) for _ in columns]
+    return torch.tensor(rows), torch.tensor([at for columns in positions for at in columns])
 
 
 @dataclass(frozen=True)
@@ -55,31 +87,38 @@ def forests(texts: Sequence[Ids], first: Ids, capacity: int, batch_tokens: int) 
     text is a tree of its own, in a batch with those of its length, so that no model reads padding. A batch has up to
     `batch_tokens`, padding included, or one tree that has more.
     """
-    batch: list[_Tree] = []
-    for tree in _trees(texts, first, capacity) if capacity else _alone(texts, first):
-        full = (len(batch) + 1) * max(len(one.tokens) for one in [tree, *batch]) > batch_tokens
-        if batch and (full or (not capacity and len(tree.tokens) < len(batch[0].tokens))):
-            yield _side_by_side(batch, alone=not capacity)
+    if not capacity:
+        yield from _alone(texts, first, batch_tokens)
+        return
+    batch: list[Tree] = []
+    for tree in _trees(texts, first, capacity):
+        if batch and (len(batch) + 1) * max(len(tokens) for tokens, *_ in [tree, *batch]) > batch_tokens:
+            yield _side_by_side(batch)
             batch = []
         batch.append(tree)
     if batch:
-        yield _side_by_side(batch, alone=not capacity)
+        yield _side_by_side(batch)
 
 
-@dataclass(frozen=True)
-class _Tree:
-    """One row of a forest; `rows` in the order of texts."""
+def _alone(texts: Sequence[Ids], first: Ids, batch_tokens: int) -> Iterator[Forest]:
+    """Yield batches of trees of one text each, last those of which no token is read."""
+    lengths = [len(text) - 1 for text in texts]
+    unread = [index for index, length in enumerate(lengths) if not length]
+    for batch in [*length_batches(lengths, batch_tokens), *([unread] if unread else [])]:
+        tokens = np.stack([texts[index] for index in batch])  # (B, T + 1)
+        place = np.tile(np.arange(tokens.shape[1] - 1), (len(batch), 1))
+        scored = place + 1 >= first[batch][:, None]
+        rows = np.flatnonzero(scored)
+        targets, counts = tokens[:, 1:][scored], scored.sum(axis=1)
+        numbers = np.asarray(batch), np.arange(len(rows)), counts
+        yield Forest(tokens[:, :-1], place - 1, place, rows, targets, *numbers, alone=True)
 
-    tokens: Ids
-    parents: Ids
-    depths: Ids
-    rows: Ids
-    targets: Ids
-    texts: Ids
-    counts: Ids
+
+# One row of a forest: tokens, parents, depths, rows in the order of texts, targets, texts, counts.
+Tree = tuple[Ids, Ids, Ids, Ids, Ids, Ids, Ids]
 
 
-def _trees(texts: Sequence[Ids], first: Ids, capacity: int) -> Iterator[_Tree]:
+def _trees(texts: Sequence[Ids], first: Ids, capacity: int) -> Iterator[Tree]:
     # Bytes of equal width with the highest first sort as the numbers do.
     order = sorted(range(len(texts)), key=lambda index: texts[index].astype(">u4").tobytes())
     start, size = 0, 0
@@ -97,32 +136,17 @@ def _trees(texts: Sequence[Ids], first: Ids, capacity: int) -> Iterator[_Tree]:
         yield _tree(texts, first, order[start:], common)
 
 
-def _alone(texts: Sequence[Ids], first: Ids) -> Iterator[_Tree]:
-    """Yield a tree per text, by falling length."""
-    for index in np.argsort([-len(text) for text in texts], kind="stable").tolist():
-        yield _tree(texts, first, [index], [0])
-
-
 def _shared(texts: Sequence[Ids]) -> Iterator[int]:
     """Yield how many of the tokens that are read (all but the last) each text has in common with the one before."""
-    for start in range(0, len(texts), BLOCK):
-        block = texts[max(0, start - 1) : start + BLOCK]
-        lengths = np.asarray([len(text) - 1 for text in block])
-        before = np.concatenate([[0], lengths[:-1]])
-        flat = np.concatenate([text[:-1] for text in block])
-        offsets = np.cumsum(lengths) - lengths
-        place = np.arange(len(flat)) - np.repeat(offsets, lengths)
-        earlier = np.repeat(np.concatenate([[0], offsets[:-1]]), lengths) + place
-        alike = (place < np.repeat(before, lengths)) & (flat == flat[np.minimum(earlier, len(flat) - 1)])
-        differing = np.where(alike, np.repeat(lengths, lengths), place)
-        shared = np.zeros(len(block), dtype=np.int64)
-        if len(flat):
-            some = lengths > 0
-            shared[some] = np.minimum.reduceat(differing, offsets[some])
-        yield from shared[1 if start else 0 :].tolist()
+    if texts:
+        yield 0
+    for start in range(0, len(texts) - 1, BLOCK):
+        tokens = padded([text[:-1] for text in texts[start : start + BLOCK + 1]], -1)
+        alike = (tokens[1:] == tokens[:-1]) & (tokens[1:] >= 0)
+        yield from np.logical_and.accumulate(alike, axis=1).sum(axis=1).tolist()
 
 
-def _tree(texts: Sequence[Ids], first: Ids, chosen: list[int], common: list[int]) -> _Tree:
+def _tree(texts: Sequence[Ids], first: Ids, chosen: list[int], common: list[int]) -> Tree:
     """Return the tree of sorted texts, from how many tokens each has in common with the one before."""
     lengths = np.asarray([len(texts[index]) for index in chosen])
     tokens = padded([texts[index] for index in chosen])
@@ -135,25 +159,19 @@ def _tree(texts: Sequence[Ids], first: Ids, chosen: list[int], common: list[int]
     parents = np.concatenate([np.full((len(chosen), 1), -1), nodes[:, :-1]], axis=1)[new]
     scored = (place >= first[chosen][:, None]) & (place < lengths[:, None])
     rows = np.roll(nodes, 1, axis=1)[scored]
-    return _Tree(tokens[new], parents, depths, rows, tokens[scored], np.asarray(chosen), scored.sum(axis=1))
+    return tokens[new], parents, depths, rows, tokens[scored], np.asarray(chosen), scored.sum(axis=1)
 
 
-def _side_by_side(trees: list[_Tree], alone: bool) -> Forest:
-    tokens = padded([tree.tokens for tree in trees])
-    rows = np.concatenate([tree.rows + row * tokens.shape[1] for row, tree in enumerate(trees)])
-    order = np.argsort(rows, kind="stable")
+def _side_by_side(trees: list[Tree]) -> Forest:
+    tokens, parents, depths, rows, targets, texts, counts = zip(*trees, strict=True)
+    read = padded(tokens)
+    places = np.concatenate([of_tree + row * read.shape[1] for row, of_tree in enumerate(rows)])
+    order = np.argsort(places, kind="stable")
     by_text = np.empty_like(order)
     by_text[order] = np.arange(len(order))
+    scored, numbers, lengths = np.concatenate(targets)[order], np.concatenate(texts), np.concatenate(counts)
     return Forest(
-        tokens,
-        padded([tree.parents for tree in trees], -1),
-        padded([tree.depths for tree in trees]),
-        rows[order],
-        np.concatenate([tree.targets for tree in trees])[order],
-        np.concatenate([tree.texts for tree in trees]),
-        by_text,
-        np.concatenate([tree.counts for tree in trees]),
-        alone,
+        read, padded(parents, -1), padded(depths), places[order], scored, numbers, by_text, lengths, alone=False
     )
 
 

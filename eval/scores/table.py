@@ -44,34 +44,26 @@ def accuracy_table(
     """
     scores, key = with_phenomena(scores, items), ["level", "name"]
     ours = accuracies(scores, ties).set_index(key)
-    paradigms = len(ours.loc["paradigm"])
     known = accuracies(scores[unk_free(scores)], ties).set_index(key).reindex(ours.index)
     repeats = by_repeat(scores, ties).reindex(ours.index)
     best = best_template(scores, repeats)
+    measures = ours.rename(columns={"pairs": "items"}).assign(
+        known=known["accuracy"], known_items=known["pairs"].fillna(0).astype(int), unknown=True, sd=repeats.std(axis=1)
+    )
+    if repeats.shape[1] > 1:
+        measures[["low", "high"]] = math.nan
+    if best:
+        measures["best"] = repeats[best]
     of_paradigms = scores.drop_duplicates("paradigm")
     phenomena: dict[str, str] = dict(zip(of_paradigms["paradigm"], of_paradigms["phenomenon"], strict=True))
     beside = BESIDE.get(benchmark, {}) if width >= WIDTH else {}
     published = on_paradigms(read_published(benchmark), phenomena)
-    theirs = published.set_index([*key, "model"])["accuracy"].unstack().reindex(ours.index, columns=[*beside])
-
-    columns = [("pairs", ours["pairs"].map("{:,}".format)), ("accuracy", ours["accuracy"].map(percent))]
-    if repeats.shape[1] == 1:
-        columns.append(("95%", ours["low"].map(percent) + "–" + ours["high"].map(percent)))
-    else:
-        columns.append(("±", repeats.std(axis=1, ddof=1).map(percent)))
-        columns += [("best", repeats[best].map(percent))] if best else []
-    columns += [("no <unk>", known["accuracy"].map(percent)), ("pairs", known["pairs"].fillna(0).map("{:,.0f}".format))]
-    columns += [("ties", ours["ties"].map("{:,}".format))]
-    columns += [(heading, theirs[model].map(percent)) for model, heading in beside.items()]
-    rows = [[name, *(cells.iloc[n] for _, cells in columns)] for n, (_, name) in enumerate(ours.index)][paradigms:]
-    table = filled_table(["phenomenon", *(heading for heading, _ in columns)], rows, ["phenomenon"])
-    table.rows[-1].style = "bold"
-    caption = _caption(scores, paradigms, best, ties)
+    caption = _caption(scores, len(phenomena), best, ties)
     if beside:
         names = ", ".join(beside.values()).replace("\n", " ")
         caption += f"\n{names}: published accuracies, {_of_paradigms(published, benchmark, phenomena)}"
-    table.title, table.caption = Text(title), Text(caption)
-    return table
+    measures = measures.drop("paradigm", level="level").reset_index()
+    return measures_table(title, caption, measures, published, {"name": "phenomenon"}, beside, ("overall",), "pairs")
 
 
 def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFrame, ties: str) -> Table:
@@ -102,26 +94,31 @@ def measures_table(
     names: Mapping[str, str],
     beside: Mapping[str, str],
     bold: Collection[str] = (),
+    count: str = "items",
 ) -> Table:
-    """Return a row per measure of items that are no pairs, in per cent, beside published ones.
+    """Return a row per measure, in per cent, beside published ones.
 
     Args:
-        measures: columns of eval.diagnostics.measures.MEASURES.
+        measures: columns of eval.diagnostics.measures.MEASURES, and `best` where several templates have a best one.
         published: level, name, model, accuracy and, if known, sd (eval.published).
         names: columns that say what a row is, and their headings.
         beside: published models that are shown, and their headings.
         bold: levels whose rows are bold.
+        count: what is counted: items | pairs.
     """
     theirs = published.set_index(["level", "name", "model"]).reindex(columns=["accuracy", "sd"])
     shown = {key: _with_deviation(*of) for key, of in zip(theirs.index, theirs.to_numpy(), strict=True)}
+    best = ["best"] if "best" in measures else []
     rows = []
     for row in measures.to_dict("records"):
-        cells = [f"{row['items']:,}", _with_deviation(row["accuracy"], row["sd"])]
-        cells += [f"{percent(row['low'])}–{percent(row['high'])}", str(row["ties"] or "")]
+        interval = f"{percent(row['low'])}–{percent(row['high'])}"
+        cells = [f"{row['items']:,}", _with_deviation(row["accuracy"], row["sd"]), interval.strip("–")]
+        cells += [*(percent(row[name]) for name in best), str(row["ties"] or "")]
         cells += [percent(row["known"]), f"{row['known_items']:,}"] if row["unknown"] else ["", ""]
         others = [shown.get((row["level"], row["name"], model), "") for model in beside]
         rows.append([*(str(row[column]) for column in names), *cells, *others])
-    headings = [*names.values(), "items", "share", "95%", "ties", "known", "items", *beside.values()]
+    share, known = ("accuracy", "no <unk>") if count == "pairs" else ("share", "known")
+    headings = [*names.values(), count, share, "95%", *best, "ties", known, count, *beside.values()]
     table = filled_table(headings, rows, [*names.values()])
     for line, level in zip(table.rows, measures["level"], strict=True):
         line.style = "bold" if level in bold else None

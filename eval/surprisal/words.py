@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import Scorer, TokenPredictions
+from eval.scorers.base import Scorer
+from eval.scorers.predictions import TokenPredictions
 
 
 def text_surprisals(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
-
+from pairscale.command.line import key_of
 from pairscale.console import say
 from pairscale.errors import START_AGAIN
 from pairscale.progress import LINE_SECONDS, Result, State, in_a_line, in_place, terminal
@@ -19,12 +17,12 @@ from pairscale.sizes import clock
 from pairscale.tables import filled_table, print_table
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.progress import Progress, TaskID
+    from rich.console import Group
+    from rich.live import Live
     from rich.table import Table
 
 MOST_ROWS = 40  # of the table at the end
-RATE_WIDTH, LEFT_WIDTH = 70, 54  # narrower terminals show no rate, or no time left of the run
+LEFT_WIDTH, RATE_WIDTH = 54, 70  # narrower terminals show no time left of the run, or no rate
 MEASURED_SECONDS = 20.0  # from which on the rate so far tells the time left, if no run has ended before
 DONE_ALREADY = "done already"
 
@@ -56,30 +54,25 @@ class Board:
         self._words = list(words) if any(words) else [1.0] * len(self.names)
         self._states: dict[int, State] = {}  # of the runs that are at work
         self._first: dict[int, float] = {}  # share of a run when it was first seen to train: more than 0 if it resumes
-        self._tasks: dict[int, TaskID] = {}
-        self._progress: Progress | None = None
+        self._is_shown = False
+        self._live: Live | None = None  # in a terminal
         self._began = self._line = time.monotonic()
         self._trains: float | None = None  # since when runs train: before, a corpus was prepared, once for all
-        self._status = False  # True: a status line now and then
 
     @contextmanager
     def shown(self) -> Iterator[None]:
         """Show the runs at work until the block ends, and then the table of all, if there are several."""
-        with ExitStack() as stack:
-            if console := terminal():
-                self._progress = _progress(console, self._summary)
-                stack.enter_context(self._progress)
-            else:
-                self._status = True
-            yield
-        self._progress, self._status = None, False
-        self.print_table()
+        from rich.live import Live
 
-    def begin(self, run: int) -> None:
-        """Show a run from now on."""
-        if self._progress:
-            self._tasks[run] = self._progress.add_task(self.names[run], what="", share="", speed="", left="")
-        self.observe(run, State("starting"))
+        if console := terminal():
+            width = console.width
+            # Drawn by `refresh` alone: while lines are printed, a thread's view that grows could erase some.
+            self._live = Live(get_renderable=lambda: self._drawing(width), auto_refresh=False, **in_place(console))
+        self._is_shown = True
+        with self._live or nullcontext():
+            yield
+        self._is_shown, self._live = False, None
+        self.print_table()
 
     def observe(self, run: int, state: State) -> None:
         """Take note of what a run does now."""
@@ -87,41 +80,25 @@ class Board:
         if state.what == "training" and state.share is not None:
             self._first.setdefault(run, state.share)
             self._trains = time.monotonic() if self._trains is None else self._trains
-        if self._progress:
-            self._progress.update(
-                self._tasks[run],
-                what=state.what,
-                share=f"{state.share:.0%}" if state.share is not None else "",
-                speed=state.speed,
-                left=clock(state.left) if state.left is not None else "",
-            )
 
     def end(self, ended: Ended) -> None:
         """Print the line of a run that has ended, and the reason if it failed."""
         self._states.pop(ended.run, None)
-        if self._progress:
-            self._progress.remove_task(self._tasks.pop(ended.run))
         self.ended.append(ended)
         line = f"[{len(self.ended)}/{len(self.names)}] {ended.state} {self.names[ended.run]}"
         line += f" in {clock(ended.seconds)}" if ended.state != DONE_ALREADY else ""
         line += f": {text}" if (text := ended.result.text()) else ""
-        left = "" if self._progress else self._left_in_words()  # which the summary shows
-        say("; ".join(filter(None, [line, left])))
+        say(line if self._live else "; ".join(filter(None, [line, self._left_in_words()])))
         if ended.reason:
             say(f"    {ended.reason}")
 
     def refresh(self) -> None:
         """Draw the runs anew; where there is no terminal, print a line if a minute has passed."""
-        if self._progress:
-            self._progress.refresh()
-        elif self._status and time.monotonic() - self._line >= LINE_SECONDS:
+        if self._live:
+            self._live.refresh()
+        elif self._is_shown and time.monotonic() - self._line >= LINE_SECONDS:
             self._line = time.monotonic()
-            say(self.status())
-
-    def status(self) -> str:
-        """Return the runs at work and the summary in a line."""
-        runs = [in_a_line(self.names[run], state) for run, state in sorted(self._states.items())]
-        return "; ".join([*runs, self._summary()])
+            say("; ".join([*(in_a_line(self.names[run], state) for run, state in self._at_work()), self._summary()]))
 
     def left(self) -> float | None:
         """Return the seconds until all runs have ended, at the rate so far; None before that is known."""
@@ -139,12 +116,31 @@ class Board:
         left = self.left()
         return f"about {clock(left)} left" if left else ""
 
+    def _at_work(self) -> list[tuple[int, State]]:
+        return sorted(self._states.items(), key=lambda one: one[0])
+
     def _summary(self) -> str:
         failed = sum(one.code != 0 for one in self.ended)
         done = f"{len(self.ended) - failed} of {len(self.names)} runs done"
-        failures = f"{failed} failed" if failed else ""
         elapsed = clock(time.monotonic() - self._began)
+        failures = f"{failed} failed" if failed else ""
         return " · ".join(filter(None, [done, failures, elapsed, self._left_in_words()]))
+
+    def _drawing(self, width: int) -> Group:
+        """Return a summary, and a row for each run at work."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        rows = Table.grid(expand=True, padding=(0, 1, 0, 0))
+        rows.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+        shown = 2 + (width >= LEFT_WIDTH) + (width >= RATE_WIDTH)
+        for justify in ("left", "right", "right", "right")[:shown]:
+            rows.add_column(justify=justify, no_wrap=True, overflow="ellipsis")  # type: ignore[arg-type]
+        for run, state in self._at_work():
+            known = (state.what, state.percent, clock(state.left) if state.left is not None else "", state.speed)
+            rows.add_row(*map(Text, (self.names[run], *known[:shown])))
+        return Group(Text(self._summary(), "bold", no_wrap=True, overflow="ellipsis"), rows)
 
     def print_table(self) -> None:
         """Print the table of several runs, and the names of those that failed."""
@@ -165,7 +161,6 @@ class Board:
         from rich.text import Text
 
         done = sorted((one for one in self.ended if not one.code), key=_by_result)
-        rest = len(done) - MOST_ROWS
         rows = []
         for one in done[:MOST_ROWS]:
             words, accuracy, perplexity = one.result.words, one.result.accuracy, one.result.perplexity
@@ -177,7 +172,8 @@ class Board:
                 clock(one.seconds) if one.result.new else "",
             ])  # fmt: skip
         table = filled_table(("run", "words", "accuracy", "perplexity", "time"), rows, names=("run",))
-        table.caption = Text(f"and {rest:,} runs more; python -m analysis shows all") if rest > 0 else None
+        if len(done) > MOST_ROWS:
+            table.caption = Text(f"and {len(done) - MOST_ROWS:,} runs more; python -m analysis shows all")
         return table
 
 
@@ -185,30 +181,6 @@ def _by_result(ended: Ended) -> tuple[float, float, int]:
     accuracy, perplexity = ended.result.accuracy, ended.result.perplexity
     inf = float("inf")
     return inf if accuracy is None else -accuracy, inf if perplexity is None else perplexity, ended.run
-
-
-def _progress(console: Console, summary: Callable[[], str]) -> Progress:
-    """Return rich's progress with a summary and a row for each run, which only `Board.refresh` draws."""
-    from rich.progress import Progress, TextColumn
-    from rich.table import Column
-    from rich.text import Text
-
-    class Summarised(Progress):
-        def get_renderables(self) -> Iterator[RenderableType]:
-            yield Text(summary(), "bold", no_wrap=True, overflow="ellipsis")
-            yield from super().get_renderables()
-
-    def column(name: str, **how: object) -> TextColumn:
-        return TextColumn(f"{{task.{name}}}", markup=False, table_column=Column(no_wrap=True, **how))  # type: ignore[arg-type]
-
-    columns = [column("description", ratio=1, overflow="ellipsis")]
-    columns.append(column("fields[what]", overflow="ellipsis"))
-    columns.append(column("fields[share]", justify="right"))
-    if console.width >= RATE_WIDTH:
-        columns.append(column("fields[speed]", justify="right"))
-    if console.width >= LEFT_WIDTH:
-        columns.append(column("fields[left]", justify="right"))
-    return Summarised(*columns, auto_refresh=False, expand=True, **in_place(console))
 
 
 _OF_ONE = ("model", "corpus", "sample.size", "seed")  # keys that name the run of a sweep that has no other
@@ -220,18 +192,15 @@ def run_names(points: Sequence[Sequence[str]], units: Sequence[str]) -> list[str
     units: what sample.size counts in each.
     """
     alike = set.intersection(*map(set, points)) if len(points) > 1 else set()
-    parse = OverridesParser.create().parse_override
     names = []
     for number, (point, unit) in enumerate(zip(points, units, strict=True)):
-        values = [parse(override) for override in point if override not in alike]
-        if len(points) == 1:
-            values = [value for value in values if value.key_or_group in _OF_ONE]
-        names.append(", ".join(_in_words(value, unit) for value in values) or f"run {number + 1}")
+        named = [one for one in point if one not in alike and (len(points) > 1 or key_of(one) in _OF_ONE)]
+        names.append(", ".join(_in_words(one, unit) for one in named) or f"run {number + 1}")
     return names
 
 
-def _in_words(override: Override, unit: str) -> str:
-    key, value = override.key_or_group, str(override.get_value_element_as_str())
+def _in_words(override: str, unit: str) -> str:
+    key, value = key_of(override), override.partition("=")[2].strip("'\"")
     if key == "sample.size":
         return f"{value} {unit}"
     if key == "seed":

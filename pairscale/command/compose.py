@@ -5,9 +5,10 @@ commands, of which each reads its own; what is typed for a command has to be one
 """
 
 import copy
+import itertools
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from pairscale import COMMANDS, ROOT
-from pairscale.command.line import Line, key_of, parsed, spelled
+from pairscale.command.line import Line, key_of, parsed
 from pairscale.command.schemas import build, nearest, nearest_key, shown, text_keys
 from pairscale.errors import ConfigError
 from pairscale.plugins import load_plugins
@@ -29,6 +30,7 @@ from pairscale.sizes import written
 
 FOLDER = ROOT / "conf"
 SWEEP = "sweep"  # key of an experiment: its axes
+_LAST = ("sample.size", "seed")  # axes that vary fastest
 _NO_OPTION = re.compile(r"Could not (?:load|find) '(?P<group>.+)/(?P<option>[^/']+)'")
 _NO_RECIPE = (
     "recipe: the file of this model names none; let it begin with defaults: [/recipe@_global_.recipe: NAME, _self_]"
@@ -38,8 +40,8 @@ _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https:/
 
 def schema_of(command: str) -> type:
     """Return the dataclass of a command's configuration; plug-ins are loaded, so that their types are known."""
-    module, _, name = COMMANDS[command].schema.partition(":")
-    found: type = getattr(import_module(module), name)
+    about = COMMANDS[command]
+    found: type = getattr(import_module(f"{about.module.partition('.')[0]}.config"), about.schema)
     load_plugins()
     return found
 
@@ -56,117 +58,107 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
     Raises ConfigError.
     """
     line = line if isinstance(line, Line) else Line.of(line)
-    schema = schema_of(command)
-    own = {part.name for part in fields(schema)}
-    choices, values = _divided(command, own, line)
-    node = copy.deepcopy(_chosen(command, choices, line.folders, _versions(line.folders)))
+    own = _keys(command)
+    choices, values = _divide(command, own, line)
+    node = copy.deepcopy(_choose(command, choices, line.folders, _file_times(line.folders)))
     try:
         if "method" in own:
-            values = _with_methods(node, values)
+            values = _set_methods(node, values)
         for key, value in values:
             OmegaConf.update(node, key, value, merge=True, force_add=True)
         for key in without:
             above, _, name = key.rpartition(".")
             if (part := OmegaConf.select(node, above)) is not None and OmegaConf.is_missing(part, name):
                 OmegaConf.update(node, key, "")
-        plain = OmegaConf.to_container(node, resolve=True)
+        plain: Any = OmegaConf.to_container(node, resolve=True)
     except OmegaConfBaseException as error:
-        raise ConfigError(_explained(error, values)) from error
-    assert isinstance(plain, dict)
-    _check_files(command, own, plain)
+        raise ConfigError(_explain(error, values)) from error
+    _check_files(own, plain)
     if "recipe" in own and "recipe" not in plain and "model" in plain and "~recipe" not in choices:
         raise ConfigError(_NO_RECIPE)
-    if "benchmarks" in own and isinstance(plain["benchmarks"], list):
-        _check_benchmarks(plain["benchmarks"], group_files("benchmark", line.folders))
+    available = group_files("benchmark", line.folders)
+    for name in plain.get("benchmarks") or () if "benchmarks" in own else ():  # before the first of them is scored
+        if name not in available:
+            raise ConfigError(f"benchmark={shown(name)}: no such benchmark; {nearest(shown(name), available)}")
     return {str(key): value for key, value in plain.items() if key in own}
 
 
-def _check_files(command: str, own: set[str], node: dict[Any, Any]) -> None:
+def _check_files(own: set[str], node: dict[Any, Any]) -> None:
     """Raise ConfigError for a key that a file has at its top, but no command."""
-    known = own.union([SWEEP, "help"], *(_keys(one) for one, about in COMMANDS.items() if about.schema))
     for key in map(str, node):
         if key == "experiment":
             raise ConfigError("experiment: its file must begin with the line '# @package _global_'")
-        if key not in known:
+        if key not in own and key not in (SWEEP, "help") and not _commands_with(key):
             raise ConfigError(f"{key}: no such key, in a file of the configuration; {nearest(key, own | {SWEEP})}")
 
 
-def _check_benchmarks(chosen: Sequence[Any], available: Sequence[str]) -> None:
-    """Raise ConfigError for an unknown one of several benchmarks, before the first of them is scored."""
-    for name in chosen:
-        if name not in available:
-            raise ConfigError(f"benchmark={shown(name)}: no such benchmark; {nearest(shown(name), available)}")
-
-
-@dataclass(frozen=True)
-class Axes:
-    """What a sweep varies, and the line of everything else. swept: values by key, those of the experiment first."""
-
-    swept: dict[str, list[str]]
-    fixed: Line
-
-
-def axes_of(command: str, line: Line) -> Axes:
-    """Return the axes of a sweep: those of its experiment, and those that were typed, which replace or join them.
+def axes_of(command: str, line: Line) -> dict[str, list[str]]:
+    """Return the axes of a sweep, values by key: those of its experiment, and typed ones, which replace or join them.
 
     An experiment's axes over the keys of another command are left out.
     """
-    schema = schema_of(command)
-    own, texts = {part.name for part in fields(schema)}, text_keys(schema)
+    own, texts = _keys(command), text_keys(schema_of(command))
     typed = {key_of(one): parsed(one, texts) for one in line.overrides}
     experiments = [one for one in line.overrides if key_of(one) == "experiment"]
-    if len(experiments) > 1:
+    if len(experiments) > 1 or (experiments and typed["experiment"].is_sweep_override()):
         raise ConfigError(f"{' '.join(experiments)}: one experiment at a time, each with the sweep that it declares")
-    plain = {key: one for key, one in typed.items() if not one.is_sweep_override()}
-    fixed = Line(tuple(spelled(one) for one in plain.values()), line.folders)
-    choices, _ = _divided(command, own, fixed)
-    node = _chosen(command, choices, line.folders, _versions(line.folders))
-    swept = _declared(OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}, own)
+    fixed = tuple(one for one in line.overrides if not typed[key_of(one)].is_sweep_override())
+    choices, _ = _divide(command, own, Line(fixed, line.folders))
+    node = _choose(command, choices, line.folders, _file_times(line.folders))
+    swept = _read_axes(OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}, own)
     for key, one in typed.items():
-        if one.is_sweep_override() and key == "experiment":
-            raise ConfigError(f"{spelled(one)}: one experiment at a time, each with the sweep that it declares")
-        if one.is_sweep_override() and key.startswith("pool."):
-            raise ConfigError(f"{spelled(one)}: one value holds for the whole sweep; give one")
         if one.is_sweep_override():
-            swept[key] = _values(key, one, line.folders)
+            swept[key] = _axis_values(key, one, line.folders)
         elif key in swept:
             swept[key] = [str(one.get_value_element_as_str())]
-    rest = tuple(spelled(one) for key, one in plain.items() if key not in swept)
-    return Axes(swept, Line(rest, line.folders))
+    return swept
 
 
-def _values(key: str, swept: Override, folders: Sequence[Path]) -> list[str]:
+def points_of(command: str, line: Line) -> Iterator[tuple[tuple[str, ...], Line]]:
+    """Yield the points of a sweep: the overrides that tell each from the others, and its whole command line."""
+    swept = axes_of(command, line)
+    fixed = [one for one in line.overrides if key_of(one) not in swept]
+    keys = sorted(swept, key=lambda key: _LAST.index(key) if key in _LAST else -1)
+    for values in itertools.product(*(swept[key] for key in keys)):
+        varied = tuple(f"{key}={value}" for key, value in zip(keys, values, strict=True))
+        yield varied, Line((*fixed, *varied), line.folders, command=command)
+
+
+def _axis_values(key: str, swept: Override, folders: Sequence[Path]) -> list[str]:
     """Return the values of a sweep over a key; of a glob, the files of the group that it matches."""
-    glob = swept.value()
-    if not isinstance(glob, Glob):
-        try:
-            return [str(value) for value in swept.sweep_string_iterator()]
-        except (HydraException, ValueError) as error:  # interval(0,1), range(1,3,0)
-            raise ConfigError(f"{swept.input_line}: must be a list of values, as in {key}=A,B ({error})") from error
-    files = group_files(key, folders)
-    if not (chosen := glob.filter(files)):
-        raise ConfigError(f"{swept.input_line}: matches no file; available: {', '.join(files) or 'none'}")
-    return list(chosen)
+    if key.startswith("pool."):
+        raise ConfigError(f"{swept.input_line}: one value holds for the whole sweep; give one")
+    if isinstance(glob := swept.value(), Glob):
+        files = group_files(key, folders)
+        if not (chosen := glob.filter(files)):
+            raise ConfigError(f"{swept.input_line}: matches no file; available: {', '.join(files) or 'none'}")
+        return list(chosen)
+    try:
+        return [str(value) for value in swept.sweep_string_iterator()]
+    except (HydraException, ValueError) as error:  # interval(0,1), range(1,3,0)
+        raise ConfigError(f"{swept.input_line}: must be a list of values, as in {key}=A,B ({error})") from error
 
 
-def _declared(axes: Any, own: set[str]) -> dict[str, list[str]]:
+def _read_axes(axes: Any, own: set[str]) -> dict[str, list[str]]:
     """Return the axes in an experiment's file whose keys a command has. Raises ConfigError."""
     if not isinstance(axes, dict):
         raise ConfigError(f"{SWEEP}={shown(axes)}: must be keys, each with a list of values")
+    mine = {}
     for key, values in axes.items():
         if not isinstance(values, list) or not values:
             raise ConfigError(f"{SWEEP}.{key}={shown(values)}: must be a list of at least one value")
-        if _root(str(key)) not in own and not _commands_with(_root(str(key))):
-            raise ConfigError(f"{SWEEP}.{key}: no command has this key; {nearest(_root(str(key)), own)}")
-    mine = {str(key): values for key, values in axes.items() if _root(str(key)) in own}
-    return {key: [written(value) for value in values] for key, values in mine.items()}
+        if (root := _first_part(str(key))) in own:
+            mine[str(key)] = [written(value) for value in values]
+        elif not _commands_with(root):
+            raise ConfigError(f"{SWEEP}.{key}: no command has this key; {nearest(root, own)}")
+    return mine
 
 
-def _root(key: str) -> str:
+def _first_part(key: str) -> str:
     return re.split(r"[.@/]", key)[0]
 
 
-def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], list[tuple[str, Any]]]:
+def _divide(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], list[tuple[str, Any]]]:
     """Return the choices of files, and keys with their values. Raises ConfigError for a key that is of no use."""
     texts = text_keys(schema_of(command))
     choices: list[str] = []
@@ -174,38 +166,35 @@ def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], 
     for typed in line.overrides:
         one = parsed(typed, texts)
         key = one.key_or_group
-        root = _root(key)
-        if root not in own and root != "experiment":
-            raise ConfigError(_of_no_use(command, typed, root, own))
+        if _first_part(key) not in own and _first_part(key) != "experiment":
+            raise ConfigError(_explain_key(command, typed, _first_part(key), own))
         if one.is_sweep_override():
             raise ConfigError(
                 f"{typed}: commas separate the values of a sweep. Add -m to run it. If this is one value, put it in "
                 f"""quotes, within those of the shell: "{key}='{typed.partition("=")[2]}'\""""
             )
         value = None if one.type == OverrideType.DEL else one.value()
+        several = key == "benchmark" and "benchmarks" in own
         if not is_group(key, line.folders):
             if one.type == OverrideType.DEL:
                 raise ConfigError(f"{typed}: only a group can be left out; give {key}=null")
             values.append((key, value))
-        elif key == "benchmark" and "benchmarks" in own and isinstance(value, list) and value:
+        elif several and isinstance(value, list) and value:
             choices.append(f"benchmark={value[0]}")
             values.append(("benchmarks", value))
-        elif value is None and one.type != OverrideType.DEL:
+        elif value is None:
             choices += [] if key == "experiment" else [f"~{key}"]
-        elif not isinstance(value, str | None) or value == "" or (key == "experiment" and _has_one(choices)):
+        elif (
+            not isinstance(value, str) or value == "" or (key == "experiment" and "experiment" in map(key_of, choices))
+        ):
             raise ConfigError(f"{typed}: give one {key}, by the name of its file in {key}/")
         else:
             choices.append(str(one.input_line))
-            values += [("benchmarks", None)] if key == "benchmark" and "benchmarks" in own else []
+            values += [("benchmarks", None)] if several else []
     return tuple(choices), values
 
 
-def _has_one(choices: Sequence[str]) -> bool:
-    """Return True if an experiment has been chosen already."""
-    return any(key_of(choice) == "experiment" for choice in choices)
-
-
-def _of_no_use(command: str, typed: str, key: str, own: set[str]) -> str:
+def _explain_key(command: str, typed: str, key: str, own: set[str]) -> str:
     """Return the sentence for a key that is another command's, or that no command has."""
     using = _commands_with(key)
     if not using:
@@ -222,7 +211,7 @@ def _keys(command: str) -> set[str]:
     return {part.name for part in fields(schema_of(command))}
 
 
-def _with_methods(node: DictConfig, values: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+def _set_methods(node: DictConfig, values: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     """Set the chosen methods, by name with their parameters; return the values that are left."""
     chosen = [value for key, value in values if key == "method"]
     names = chosen[-1] if chosen else OmegaConf.to_container(node.method)
@@ -246,14 +235,14 @@ def group_files(group: str, folders: Sequence[Path] = ()) -> list[str]:
     return sorted({path.stem for folder in (*folders, FOLDER) for path in (folder / group).glob("*.yaml")})
 
 
-def _versions(folders: Sequence[Path]) -> tuple[tuple[str, int], ...]:
+def _file_times(folders: Sequence[Path]) -> tuple[tuple[str, int], ...]:
     """Return names and times of the files in groups (none lies deeper: a folder of a user may hold anything else)."""
     files = (path for folder in (*folders, FOLDER) for depth in ("*", "*/*") for path in folder.glob(f"{depth}.yaml"))
     return tuple(sorted((str(path), path.stat().st_mtime_ns) for path in files if path.is_file()))
 
 
 @lru_cache(maxsize=256)
-def _chosen(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], files: Any) -> DictConfig:
+def _choose(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], files: Any) -> DictConfig:
     """Compose `choices`; `files`, their names and times, are part of the key: what is edited is read again."""
     quoted = ",".join(QuotedString(f"file://{folder}", Quote.double).with_quotes() for folder in folders)
     GlobalHydra.instance().clear()  # of another library
@@ -261,23 +250,27 @@ def _chosen(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], f
         try:
             node = hydra.compose(command, [*([f"hydra.searchpath=[{quoted}]"] if folders else []), *choices])
         except (HydraException, OmegaConfBaseException) as error:
-            if missing := _NO_OPTION.search(str(error)):
-                group, option = missing["group"], missing["option"]
-                name = group.rpartition("/")[2]
-                near = nearest(option, group_files(group, folders))
-                if group == "sample":
-                    near = "set its values one by one, such as sample.size=125k"
-                if group == "experiment" and not folders:
-                    near += " (yours are found with --config-dir FOLDER)"
-                raise ConfigError(f"{group}={option}: no such {name}; {near}") from error
-            if "Could not override 'recipe'" in str(error):
-                raise ConfigError(_NO_RECIPE) from error
-            raise ConfigError(_explained(error, [])) from error
+            raise ConfigError(_explain_refusal(error, folders)) from error
     OmegaConf.set_struct(node, False)
     return node
 
 
-def _explained(error: Exception, values: Sequence[tuple[str, Any]]) -> str:
+def _explain_refusal(error: Exception, folders: Sequence[Path]) -> str:
+    """Return the line for an error of Hydra's: an unknown file above all."""
+    if "Could not override 'recipe'" in str(error):
+        return _NO_RECIPE
+    if not (missing := _NO_OPTION.search(str(error))):
+        return _explain(error, [])
+    group, option = missing["group"], missing["option"]
+    near = nearest(option, group_files(group, folders))
+    if group == "sample":
+        near = "set its values one by one, such as sample.size=125k"
+    elif group == "experiment" and not folders:
+        near += " (yours are found with --config-dir FOLDER)"
+    return f"{group}={option}: no such {group.rpartition('/')[2]}; {near}"
+
+
+def _explain(error: Exception, values: Sequence[tuple[str, Any]]) -> str:
     """Return the message of Hydra or OmegaConf in one line."""
     text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
     lines = [line.strip() for line in text.splitlines()]

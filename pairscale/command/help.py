@@ -4,18 +4,18 @@ import re
 import shutil
 import signal
 import textwrap
-from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 
 import yaml
 
-from pairscale import COMMANDS, ROOT, as_typed
-from pairscale.command.compose import group_files, is_group, schema_of
+from pairscale import COMMANDS, as_typed
+from pairscale.command.compose import FOLDER, group_files, is_group, schema_of
 
-FOLDER = ROOT / "conf"
 MOST_WIDTH = 120  # characters; longer lines are hard to read
-_ROW = re.compile(r"( *)(.*?)(?:  +(\S.*))?$")  # indent, first column, second column
+_ROW = re.compile(r"( *)(.*?)(?:  +(\S.*))?")  # indent, first column, second column
 _COMMAND = re.compile(r"python -m |pairscale |watch |PAIRSCALE")
+_wrap = partial(textwrap.wrap, break_long_words=False, break_on_hyphens=False)
 
 
 def help_text(command: str) -> str:
@@ -24,69 +24,51 @@ def help_text(command: str) -> str:
     names = [part.name for part in fields(schema_of(command))]
     groups = [name for name in (*names, "experiment") if is_group(name)]
     keys = [name for name in names if name not in groups]
-    module = COMMANDS[command].module
-    options = [
-        f"  key=value         one of {', '.join(keys)}",
-        "  --config-dir DIR  your own folder beside conf/: DIR/model/mine.yaml is model=mine",
-        f"  --cfg job         prints all values: python -m {module} --cfg job",
-    ]
-    chosen = [f"  {group}=  {', '.join(group_files(group))}" for group in groups]
-    return "\n\n".join([about["header"].strip(), about["footer"].strip(), "\n".join(["Values", *chosen, *options])])
+    rows = {
+        **{f"{group}=": ", ".join(group_files(group)) for group in groups},
+        "key=value": f"one of {', '.join(keys)}",
+        "--config-dir DIR": "your own folder beside conf/: DIR/model/mine.yaml is model=mine",
+        "--cfg job": f"prints all values: python -m {COMMANDS[command].module} --cfg job",
+    }
+    values = [f"  {name:<18}{text}" for name, text in rows.items()]
+    return "\n\n".join([about["header"].strip(), about["footer"].strip(), "\n".join(["Values", *values])])
 
 
 def show_help(command: str) -> None:
-    """Print the help of a command; a reader that stops early (`| head`) ends the process without a traceback."""
-    if hasattr(signal, "SIGPIPE"):
+    """Print the help of a command."""
+    print_help(help_text(command))
+
+
+def print_help(text: str) -> None:
+    """Print a help text for this terminal."""
+    if hasattr(signal, "SIGPIPE"):  # a reader that stops early (`| head`) is no error
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    print(laid_out(as_typed(help_text(command)), terminal_width()))
-
-
-def terminal_width() -> int:
-    """Return the characters a line of the terminal has, at most MOST_WIDTH; 80 where the output is no terminal."""
-    return min(MOST_WIDTH, shutil.get_terminal_size((80, 24)).columns)
+    print(laid_out(as_typed(text), min(MOST_WIDTH, shutil.get_terminal_size((80, 24)).columns)))
 
 
 def laid_out(text: str, width: int) -> str:
     """Return a help text with no line longer than `width`.
 
-    Lines of two columns, which two spaces or more part, are aligned; where the first column of a block takes more than
-    half of the width, the second stands below it. Other lines that are not indented are joined to paragraphs.
+    Paragraphs are filled. Of a longer line with two columns, which two spaces or more part, the second goes on below
+    itself, or below the first one if that takes more than half of the width; a command is broken as for a shell.
     """
-    return "\n\n".join(_block(block.splitlines(), width) for block in text.split("\n\n"))
-
-
-def _block(lines: Sequence[str], width: int) -> str:
-    rows = [(match[1], match[2], match[3] or "") for line in lines if (match := _ROW.match(line))]
-    columns = [len(indent + first) for indent, first, second in rows if second]
-    start = max(columns, default=0) + 2
-    aligned = start <= width / 2 or all(start + len(second) <= width for _, _, second in rows)
     printed: list[str] = []
-    paragraph: list[str] = []
-    for indent, first, second in [*rows, ("", "", "")]:
-        if first and not indent and not second:
-            paragraph.append(first)
-            continue
-        printed += _wrapped(" ".join(paragraph), width, "")
-        paragraph.clear()
-        if aligned and second:
-            second_column = "\n".join(_wrapped(second, width, " " * start))
-            printed.append(f"{indent + first:<{start}}{second_column.lstrip()}")
-        else:
-            printed += _command(indent + first, width) if _COMMAND.match(first) else _wrapped(first, width, indent)
-            printed += _wrapped(second, width, indent + "    ")
-    return "\n".join(printed)
+    for block in text.split("\n\n"):
+        lines = block.splitlines()
+        is_paragraph = not any(line.startswith(" ") for line in lines)
+        printed += ["", *(_wrap(" ".join(lines), width) if is_paragraph else (_fit(line, width) for line in lines))]
+    return "\n".join(printed[1:])
 
 
-def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    return textwrap.wrap(
-        text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-
-
-def _command(line: str, width: int) -> list[str]:
-    """Return a command in lines that a shell joins."""
-    indent = line[: len(line) - len(line.lstrip())]
-    lines = textwrap.wrap(
-        line, width - 2, subsequent_indent=indent + "    ", break_long_words=False, break_on_hyphens=False
-    )
-    return [*(part + " \\" for part in lines[:-1]), *lines[-1:]]
+def _fit(line: str, width: int) -> str:
+    match = _ROW.fullmatch(line)
+    if len(line) <= width or match is None:
+        return line
+    indent, first, second = match.groups()
+    start, below = match.start(3), indent + "    "
+    if second and start <= width / 2:
+        return "\n".join(_wrap(second, width, initial_indent=line[:start], subsequent_indent=" " * start))
+    end = " \\\n" if _COMMAND.match(first) else "\n"
+    rows = _wrap(first, width - 2, initial_indent=indent, subsequent_indent=below)
+    under = _wrap(second or "", width, initial_indent=below, subsequent_indent=below)
+    return "\n".join([end.join(rows), *under])

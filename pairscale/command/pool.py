@@ -13,8 +13,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +28,7 @@ from pairscale.console import say
 from pairscale.errors import START_AGAIN, ConfigError, RunError, RunInUse
 from pairscale.machine import available_cores, fit_memory, granted_threads
 from pairscale.progress import Result, State
+from pairscale.sizes import plural
 
 STOP_SECONDS = 120  # for an interrupted run to end: a step and its files
 CLOSE_SECONDS = 10  # for a worker to end that has nothing to do
@@ -100,8 +101,7 @@ def run_jobs(
     logs = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     logs.mkdir(parents=True)
     where = f" on GPUs {' '.join(slots.gpus)}" if slots.gpus else ""
-    threads = f"at most {slots.threads} thread{'s' if slots.threads > 1 else ''} each"
-    say(f"{len(jobs)} run{'s' if len(jobs) > 1 else ''}, {slots.count} at a time{where}, {threads}")
+    say(f"{plural(len(jobs), 'run')}, {slots.count} at a time{where}, at most {plural(slots.threads, 'thread')} each")
     say(f"logs in {logs}")
     board = Board([job.name for job in jobs], [job.training_words for job in jobs])
     pool = _Pool(command, jobs, slots, logs.absolute(), board)
@@ -169,6 +169,7 @@ class _Worker:
     def __init__(self, environment: Mapping[str, str], log: Path, answers: queue.SimpleQueue[Any]):
         self.run: int | None = None  # the number of the run that it is at
         self.began = 0.0
+        self.is_leaving = False
         with log.open("ab") as errors:  # of its start, which are those of its first run
             self.process = subprocess.Popen(
                 started_by("pairscale.command.worker"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
@@ -193,8 +194,9 @@ class _Worker:
             self.process.stdin.write(json.dumps({"words": list(words), "log": str(log)}).encode() + b"\n")
             self.process.stdin.flush()
 
-    def close(self) -> None:
-        """Let the process end, as nothing is left to do."""
+    def leave(self) -> None:
+        """Let the process end after the run that it is at."""
+        self.is_leaving = True
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):
             self.process.stdin.close()
@@ -206,73 +208,68 @@ class _Pool:
     def __init__(self, command: str, jobs: Sequence[Job], slots: Slots, logs: Path, board: Board):
         self.command, self.jobs, self.slots, self.logs, self.board = command, jobs, slots, logs, board
         self.waiting = list(range(len(jobs)))
-        self.workers: list[_Worker | None] = [None] * slots.count  # by slot
-        self.leaving: list[_Worker] = []
+        self.workers: dict[int, _Worker] = {}  # by slot
         self.answers: queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]] = queue.SimpleQueue()
-        self.stopping = False
-        self.deadline: float | None = None
+        self.is_stopped = False
 
     def run(self) -> None:
-        """Run all jobs. Raises KeyboardInterrupt after a signal, once the runs at work have ended."""
-        with self._signals_noted():
-            try:
-                while self._at_work() or (self.waiting and not self.stopping):
-                    if self.stopping:
-                        self._stop()
-                    else:
-                        self._start()
-                    with suppress(queue.Empty):
-                        self._take(*self.answers.get(timeout=REDRAW_SECONDS))
-                    self.board.refresh()
-            finally:
-                self._close()
-        if self.stopping:
+        """Run all jobs. Raises KeyboardInterrupt after SIGINT or SIGTERM, once the runs at work have ended."""
+
+        def stop(number: int, frame: Any) -> None:
+            self.is_stopped = True
+
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            while not self.is_stopped and (self.waiting or self._at_work()):
+                self._start()
+                with suppress(queue.Empty):
+                    self._take(*self.answers.get(timeout=REDRAW_SECONDS))
+                self.board.refresh()
+        finally:
+            self._end()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        if self.is_stopped:
             raise KeyboardInterrupt
 
-    def _at_work(self) -> list[_Worker]:
-        return [worker for worker in self.workers if worker is not None and worker.run is not None]
+    def _at_work(self) -> dict[int, _Worker]:
+        """Return the workers that are at a run, by the number of the run."""
+        return {worker.run: worker for worker in self.workers.values() if worker.run is not None}
 
     def _log(self, run: int) -> Path:
         return self.logs / f"{run}.log"
 
     def _start(self) -> None:
         """Start runs in the free slots; of those on one folder one at a time."""
-        busy = {self.jobs[worker.run].folder for worker in self._at_work() if worker.run is not None} - {None}
-        for slot, worker in enumerate(self.workers):
-            if worker is not None and worker.run is not None:
-                continue
+        for slot in range(self.slots.count):
+            worker = self.workers.get(slot)
+            busy = {self.jobs[run].folder for run in self._at_work()} - {None}
             run = next((run for run in self.waiting if self.jobs[run].folder not in busy), None)
-            if run is None:
-                return
+            if run is None or (worker and (worker.run is not None or worker.is_leaving)):
+                continue
             self.waiting.remove(run)
-            busy |= {self.jobs[run].folder} - {None}
             worker = worker or _Worker(self.slots.environment(slot), self._log(run), self.answers)
             self.workers[slot] = worker
             worker.start(run, [self.command, *self.jobs[run].words], self._log(run))
-            self.board.begin(run)
+            self.board.observe(run, State("starting"))
 
     def _take(self, worker: _Worker, answer: dict[str, Any] | None) -> None:
         """Take an answer of a worker: what its run does, or how it has ended; None: the process has."""
         run = worker.run
-        if answer is not None and "state" in answer:
-            if run is not None:
-                self.board.observe(run, State(**answer["state"]))
-            return
-        if answer is None and worker in self.leaving:
-            self.leaving.remove(worker)
-        elif answer is None or answer["code"]:  # a worker leaves after a run that fails
-            self.workers[self.workers.index(worker)] = None
-            worker.close()
-            if answer is not None:
-                self.leaving.append(worker)
+        if answer is None:
+            self.workers = {slot: one for slot, one in self.workers.items() if one is not worker}
         if run is None:
+            return
+        if answer is not None and "state" in answer:
+            self.board.observe(run, State(**answer["state"]))
             return
         worker.run = None
         code = worker.process.returncode if answer is None else answer["code"]
+        if code:
+            worker.leave()  # nobody knows what the run has left behind
         result = Result() if answer is None else Result(**answer["result"])
-        if not self.stopping:
-            reason = self._reason(run, code, died=answer is None) if code or answer is None else ""
-            self.board.end(Ended(run, code or int(answer is None), time.monotonic() - worker.began, result, reason))
+        reason = self._reason(run, code, died=answer is None) if code or answer is None else ""
+        self.board.end(Ended(run, code or int(answer is None), time.monotonic() - worker.began, result, reason))
 
     def _reason(self, run: int, code: int, died: bool) -> str:
         log = self._log(run)
@@ -284,42 +281,19 @@ class _Pool:
         memory = ", as the system does where memory is short" if code == -signal.SIGKILL else ""
         return f"its process {how}{memory}; last line: {last} ({log})"
 
-    @contextmanager
-    def _signals_noted(self) -> Iterator[None]:
-        """Note SIGINT and SIGTERM, on which runs are stopped."""
-
-        def note(number: int, frame: Any) -> None:
-            self.stopping = True
-
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _stop(self) -> None:
-        """Interrupt all runs, once; kill those that do not end in time."""
+    def _end(self) -> None:
+        """End all workers; those still at a run are interrupted, and killed if they do not end in time."""
         at_work = self._at_work()
-        if self.deadline is None:
-            say(f"stopping {len(at_work)} run{'s' if len(at_work) != 1 else ''}")
-            self.deadline = time.monotonic() + STOP_SECONDS
-            for worker in at_work:
-                worker.process.send_signal(signal.SIGINT)
-        elif time.monotonic() > self.deadline:
-            for worker in at_work:
-                worker.process.kill()
-
-    def _close(self) -> None:
-        """End all workers; those still at a run, after an error here, are interrupted."""
-        workers = [*filter(None, self.workers), *self.leaving]
-        for worker in workers:
-            worker.close()
+        if at_work:
+            say(f"stopping {plural(len(at_work), 'run')}")
+        for worker in self.workers.values():
+            worker.leave()
             if worker.run is not None:
                 worker.process.send_signal(signal.SIGINT)
-        for worker in workers:
+        deadline = time.monotonic() + (STOP_SECONDS if at_work else CLOSE_SECONDS)
+        for worker in self.workers.values():
             try:
-                worker.process.wait(CLOSE_SECONDS if worker.run is None else STOP_SECONDS)
+                worker.process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 worker.process.kill()
                 worker.process.wait()

@@ -30,8 +30,9 @@ NOT_IN_DIGEST = {"digest": False}  # metadata of a field that cannot change a nu
 _LARGEST = 1.7976931348623157e308
 MOST_MEANT = 3  # keys of one name that a message suggests
 
-Texts = Annotated[str | list[str] | None, "texts"]  # a text, a list of texts, or null
-Size = Annotated[str, "size"]  # of pairscale.sizes.parse_size; 1e6 and 1_000 are read as numbers
+TEXTS, SIZED = "texts", "size"  # marks
+Texts = Annotated[str | list[str] | None, TEXTS]  # a text, a list of texts, or null
+Size = Annotated[str, SIZED]  # of pairscale.sizes.parse_size; 1e6 and 1_000 are read as numbers
 Seed = Annotated[int, Meta(ge=0, le=MAX_SEED)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Probability = Annotated[float, Meta(ge=0, lt=1)]  # as of dropout
@@ -68,33 +69,26 @@ def build(schema: type[T], values: Mapping[str, Any], key: str = "") -> T:
     Raises ConfigError for a key that the class does not have (with the nearest one), a missing value, one of another
     type or beyond its limits, and whatever the class raises.
     """
-    kind = _chosen(schema, values, key)
-    hints, parts = _hints(kind), {part.name: part for part in dataclasses.fields(cast(Any, kind)) if part.init}
+    kind = _choose(schema, values, key)
+    hints, required = _hints(kind), _required(kind)
+    parts = [part.name for part in dataclasses.fields(cast(Any, kind)) if part.init]
     given = {name: value for name, value in values.items() if name != "type" or "type" in parts}
     for name in given:
         if name not in parts:
             raise ConfigError(f"{key}{name}: no such key; {nearest(name, parts)}")
-    missing = [name for name, part in parts.items() if _is_missing(given.get(name, MISSING)) and _needed(part, given)]
-    if missing:
-        keys = [f"{key}{name}" for name in missing]
-        raise ConfigError(f"{', '.join(keys)}: not set and without a default; give {keys[0]}=VALUE")
+    if missing := [f"{key}{name}" for name in parts if given.get(name, name in required and MISSING) == MISSING]:
+        raise ConfigError(f"{', '.join(missing)}: not set and without a default; give {missing[0]}=VALUE")
     return cast(T, kind(**{name: converted(hints[name], value, f"{key}{name}") for name, value in given.items()}))
-
-
-def _is_missing(value: Any) -> bool:
-    return isinstance(value, str) and value == MISSING
 
 
 def _required(schema: type) -> set[str]:
     """Return the names of the fields of a dataclass that have no default."""
-    return {part.name for part in dataclasses.fields(cast(Any, schema)) if _needed(part, {})}
+    none = dataclasses.MISSING
+    parts = dataclasses.fields(cast(Any, schema))
+    return {part.name for part in parts if part.default is none and part.default_factory is none}
 
 
-def _needed(part: dataclasses.Field[Any], given: Mapping[str, Any]) -> bool:
-    return part.name in given or (part.default is dataclasses.MISSING and part.default_factory is dataclasses.MISSING)
-
-
-def _chosen(schema: type, values: Mapping[str, Any], key: str) -> type:
+def _choose(schema: type, values: Mapping[str, Any], key: str) -> type:
     kinds = types_of(schema)
     if not kinds:
         return schema
@@ -108,28 +102,26 @@ def _chosen(schema: type, values: Mapping[str, Any], key: str) -> type:
 
 def converted(kind: Any, value: Any, key: str) -> Any:
     """Return a value as the annotation `kind` declares it. Raises ConfigError as `build`."""
-    bare, marks = _bare(kind)
-    options = get_args(bare) if get_origin(bare) in (Union, types.UnionType) else (bare,)
-    if value is None and type(None) in options:
+    options = _options(kind)
+    kinds = [one for one, _ in options]
+    if value is None and type(None) in kinds:
         return None
-    owners = [owner for one in options if dataclasses.is_dataclass(owner := _bare(one)[0])]
+    owners = [cast(type, one) for one in kinds if dataclasses.is_dataclass(one)]
     if owners and isinstance(value, Mapping):  # of several, the first that has all that it needs, or else most of it
-        owner = min(owners, key=lambda one: len(_required(cast(type, one)) - set(value)))
-        return build(cast(type, owner), value, f"{key}.")
-    if "size" in marks or any("size" in _bare(one)[1] for one in options):
+        return build(min(owners, key=lambda one: len(_required(one) - set(value))), value, f"{key}.")
+    if any(SIZED in marks for _, marks in options):
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             raise ConfigError(f"{key}={shown(value)}: must be a size, such as 125k, 1/8M or 300000")
         return format_size(parse_size(str(value), key))
-    if owners:
-        raise ConfigError(f"{key}={shown(value)}: must be {in_words(kind)}")
-    try:
-        return msgspec.convert(value, kind)
-    except (msgspec.ValidationError, OverflowError):
-        hint = ""
-        texts = any(_bare(one)[0] is str for one in options) and isinstance(value, (bool, int, float))
-        if texts or (isinstance(value, Mapping) and get_args(bare) == (str, str)):
-            hint = "; in a YAML file, put text that looks like a number or a truth value in quotes"
-        raise ConfigError(f"{key}={shown(value)}: must be {in_words(kind)}{hint}") from None
+    hint = ""
+    if not owners:
+        try:
+            return msgspec.convert(value, kind)
+        except (msgspec.ValidationError, OverflowError):
+            is_read = str in kinds and isinstance(value, (bool, int, float))
+            if is_read or (dict[str, str] in kinds and isinstance(value, Mapping)):
+                hint = "; in a YAML file, put text that looks like a number or a truth value in quotes"
+    raise ConfigError(f"{key}={shown(value)}: must be {in_words(kind)}{hint}")
 
 
 def shown(value: Any) -> str:
@@ -140,42 +132,40 @@ def shown(value: Any) -> str:
 
 def in_words(kind: Any) -> str:
     """Say what an annotation allows: "a whole number from 1 to 4096, or null"."""
-    bare, marks = _bare(kind)
-    origin, arguments = get_origin(bare), get_args(bare)
-    if origin in (Union, types.UnionType):
-        parts = [in_words(one) for one in arguments if one is not type(None)]
-        return " or ".join(parts) + (", or null" if type(None) in arguments else "")
+    options = _options(kind)
+    parts = [_in_words(one, marks) for one, marks in options if one is not type(None)]
+    return " or ".join(parts) + (", or null" if len(parts) < len(options) else "")
+
+
+def _in_words(kind: Any, marks: tuple[Any, ...]) -> str:
     limits = next((mark for mark in marks if isinstance(mark, Meta)), Meta())
+    origin, arguments = get_origin(kind), get_args(kind)
     if limits.description:
         return limits.description
     if origin is Literal:
         return ("one of " if len(arguments) > 1 else "") + ", ".join(map(str, arguments))
     if origin is list:
-        return (
-            f"a list of which each is {in_words(arguments[0])}" if arguments and arguments[0] is not Any else "a list"
-        )
+        return "a list" if arguments[0] is Any else f"a list of which each is {in_words(arguments[0])}"
     if origin is dict and arguments[1] is not Any:
         return f"keys with values, each of which is {in_words(arguments[1])}"
-    if origin is dict or bare is dict or dataclasses.is_dataclass(bare):
+    if origin is dict or kind is dict or dataclasses.is_dataclass(kind):
         return "keys with values"
-    name = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}.get(bare, str(bare))
-    return name + _limits(limits)
+    name = {int: "a whole number", float: "a number", bool: "true or false", str: "text", list: "a list"}
+    return name.get(kind, str(kind)) + _limits(limits)
 
 
 def _limits(meta: Meta) -> str:
-    if meta.ge is not None:
-        low = f" from {_plain(meta.ge)}"
-        high = f" to {_plain(meta.le)}" if meta.le is not None else f" to below {_plain(meta.lt)}" if meta.lt else ""
-    elif meta.gt is not None:
-        low = f" above {_plain(meta.gt)}"
-        high = f" and below {_plain(meta.lt)}" if meta.lt else ""
-        high = f", at most {_plain(meta.le)}" if meta.le is not None else high
-    else:
+    if meta.ge is None and meta.gt is None:
         return ""
-    return low if meta.le is not None and meta.le >= _LARGEST else low + high
+    low, to = (f" from {_plain(meta.ge)}", "to") if meta.ge is not None else (f" above {_plain(meta.gt)}", "and")
+    if meta.lt is not None:
+        return f"{low} {to} below {_plain(meta.lt)}"
+    if meta.le is None or meta.le >= _LARGEST:
+        return low
+    return f"{low} to {_plain(meta.le)}" if meta.ge is not None else f"{low}, at most {_plain(meta.le)}"
 
 
-def _plain(limit: float) -> str:
+def _plain(limit: float | None) -> str:
     if limit == MAX_SEED:
         return "2**63 - 1"
     return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
@@ -217,31 +207,25 @@ def _keys_below(schema: type, key: str) -> Iterator[tuple[str, Any]]:
     for kind in dict.fromkeys([schema, *types_of(schema).values()]):
         for name, hint in _hints(kind).items():
             yield f"{key}{name}", hint
-            for one in _options(hint):
-                if dataclasses.is_dataclass(bare := _bare(one)[0]):
-                    yield from _keys_below(cast(type, bare), f"{key}{name}.")
+            for one, _ in _options(hint):
+                if dataclasses.is_dataclass(one):
+                    yield from _keys_below(cast(type, one), f"{key}{name}.")
 
 
 def _takes_text(hint: Any) -> bool:
-    options, marks = _options(hint), _bare(hint)[1]
-    plain = [_bare(one)[0] for one in options]
-    sized = "size" in marks or any("size" in _bare(one)[1] for one in options)
-    return "texts" in marks or (not sized and (str in plain or plain == [list[str]]))
+    options = [(one, marks) for one, marks in _options(hint) if one is not type(None)]
+    marked = {mark for _, marks in options for mark in marks if isinstance(mark, str)}
+    kinds = [one for one, _ in options]
+    return TEXTS in marked or (SIZED not in marked and (str in kinds or kinds == [list[str]]))
 
 
-def _options(hint: Any) -> list[Any]:
-    """Return what an annotation allows other than None."""
-    bare, _ = _bare(hint)
-    return [one for one in (get_args(bare) if _is_union(bare) else (bare,)) if one is not type(None)]
-
-
-def _is_union(kind: Any) -> bool:
-    return get_origin(kind) in (Union, types.UnionType)
-
-
-def _bare(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return an annotation without Annotated, and its marks."""
-    return (kind.__origin__, kind.__metadata__) if get_origin(kind) is Annotated else (kind, ())
+def _options(hint: Any, marks: tuple[Any, ...] = ()) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return the types that an annotation allows, each without Annotated, with its marks."""
+    if get_origin(hint) is Annotated:
+        return _options(hint.__origin__, (*marks, *hint.__metadata__))
+    if get_origin(hint) in (Union, types.UnionType):
+        return [one for part in get_args(hint) for one in _options(part, marks)]
+    return [(hint, marks)]
 
 
 @cache

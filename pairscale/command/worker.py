@@ -2,7 +2,7 @@
 
 A line of JSON on standard input asks for a run: its words and its log. Lines on standard output answer: {"state": ...}
 while it works, and {"code": ..., "result": ...} at its end. Each run finds the process as the first one did: settings,
-signals, seeds and variables of the environment are put back, memory is freed. After a run that fails the process ends.
+signals, seeds and variables of the environment are put back, memory is freed. No run follows one that failed.
 """
 
 from __future__ import annotations
@@ -51,16 +51,12 @@ class Surroundings:
 
     def __init__(self) -> None:
         self.environment = dict(os.environ)
-        self.folder = os.getcwd()
-        self.path = list(sys.path)
         self.handlers = {number: signal.getsignal(number) for number in SIGNALS}
 
     def restore(self) -> None:
         """Put all back, and free the memory of the run that has ended."""
         os.environ.clear()
         os.environ.update(self.environment)
-        os.chdir(self.folder)
-        sys.path[:] = self.path
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
         gc.unfreeze()  # what main.py has frozen, as for the end of a process
@@ -88,7 +84,7 @@ def _print_to(log: str) -> None:
 
 
 def serve(requests: TextIO, answers: TextIO) -> None:
-    """Run what is asked for until nothing is left, or a run fails."""
+    """Run what is asked for until nothing is left."""
     guard = threading.Lock()  # lines of two threads must not mix
 
     def answer(**values: object) -> None:
@@ -106,8 +102,6 @@ def serve(requests: TextIO, answers: TextIO) -> None:
         if not code:
             before.restore()  # before the answer, so that its seconds are no other run's
         answer(code=code, result=asdict(take_result()))
-        if code:
-            return
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Amounts of text at which units are acquired, by hand and by numpy, and the committed study's order."""
+"""Amounts of text at which units are acquired, by hand and by numpy."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,6 @@ from scipy import stats
 
 from analysis.curves.acquisition import words_to_threshold
 from pairscale.errors import InputError
-from tests.support.committed_results import committed_accuracies
 from tests.support.long_table import curve_table, row
 
 
@@ -72,16 +71,3 @@ def test_units_that_are_not_acquired_share_the_last_rank():
     words = words_to_threshold(table(0.6 + rise - np.asarray([0.01, 0.02, 0.03, 0.5, 0.5, -0.5])))
     ranks = words[words["level"] == "paradigm"].sort_values("name")["rank"]
     assert list(ranks) == [2, 3, 4, 5, 5, 1]
-
-
-def test_two_committed_curves_acquire_phenomena_in_nearly_one_order():
-    """Spearman of llama_tiny and lstm_tiny in blimp_long, from numpy's interpolation of the committed means."""
-    accuracies = committed_accuracies("blimp_long")
-    words = words_to_threshold(accuracies)
-    ranks = words[words["level"] == "phenomenon"].pivot(index="name", columns="curve", values="rank")
-    assert stats.spearmanr(ranks["llama_tiny"], ranks["lstm_tiny"]).statistic == pytest.approx(0.9617, abs=1e-4)
-    points = accuracies.query("curve == 'llama_tiny' and phenomenon == 'argument_structure'")
-    means = points.groupby("sample_words")["accuracy"].mean()
-    expected = 2 ** np.interp(0.6, means.iloc[-2:], np.log2(means.index[-2:].astype(float)))
-    of = words.query("curve == 'llama_tiny' and name == 'argument_structure'").iloc[0]
-    assert of["words"] == pytest.approx(expected)

@@ -49,7 +49,6 @@ def test_proportions_by_age_give_the_age_of_one_half(tmp_path):
         ({"token": ["dog"], "age": [20]}, "item_definition"),
         ({"word": ["dog"], "months": [20]}, "age_months"),
         ({"word": ["dog", "cat"], "age": ["20", "two"]}, "line 3: age is 'two'"),
-        ({"word": ["dog"], "age": [-1]}, "line 2: age is '-1'"),
         ({"word": ["dog"], "age": [20], "proportion": [50]}, "line 2: proportion is '50'"),
     ],
 )

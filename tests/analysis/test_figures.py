@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from analysis.config import FigureConfig
-from analysis.figures.charts import LABEL_GAP, LABEL_HEIGHT, Axis, curve_chart, dot_chart, line_chart, spread_apart
+from analysis.figures.charts import LABEL_GAP, LABEL_HEIGHT, Axis, curve_chart, line_chart, spread_apart
 from analysis.figures.files import figure, write_figure
-from analysis.figures.style import looks_of
+from analysis.figures.style import DASHES, HUES, looks_of
 from pairscale.errors import ConfigError
 
 LEVELS = pd.DataFrame({"name": ["humans"], "accuracy": [0.95]})
@@ -75,6 +75,13 @@ def test_the_axis_has_whole_tenths_around_all_accuracies_and_a_tick_at_chance(lo
     assert 0.5 in y["axis"]["values"]
 
 
+def test_many_names_differ_in_their_looks():
+    looks = looks_of([str(number) for number in range(len(HUES) * len(DASHES))])
+    assert len(set(looks["colour"] + looks["dash"].map(str))) == len(looks)
+    assert len(set(looks["colour"] + looks["shape"])) == len(looks)
+    assert list(looks_of(["one", "two"], {"two": "black"})["colour"]) == [HUES[0], "black"]
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_names_beside_a_panel_never_overlap_and_keep_their_order(positions):
     gap = LABEL_GAP / LABEL_HEIGHT
@@ -82,15 +89,6 @@ def test_names_beside_a_panel_never_overlap_and_keep_their_order(positions):
     order = np.argsort(positions, kind="stable")
     assert (np.diff(places[order]) >= gap - 1e-9).all()
     assert spread_apart(np.asarray([0.9, 0.1]), 0.05, (0, 1)).tolist() == [0.9, 0.1]  # with enough room
-
-
-def test_dots_have_intervals_only_where_they_are_known():
-    table = pd.DataFrame(
-        {"name": ["a", "b"], "curve": "LSTM", "slope": [0.1, 0.2], "low": [0.05, np.nan], "high": [0.15, np.nan]}
-    )
-    chart = dot_chart(table, "slope", Axis("Slope"), LOOKS)
-    assert [row["name"] for row in rows_of(chart, "rule")[1]] == ["a"]
-    assert len(rows_of(chart, "point")[0]) == 2
 
 
 @pytest.mark.parametrize(

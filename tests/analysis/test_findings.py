@@ -55,6 +55,7 @@ def test_a_finding_has_both_ends_the_slope_and_how_sure_it_is(changes, parts):
     assert subject == "LSTM"
     assert [part for part in parts if part not in text] == []
     assert ("isn't steady" in text) == (changes.get("lack_of_fit", 1) < 0.05)
+    assert ("can't tell" in text) == ("can't tell" in parts)
 
 
 def test_the_interval_over_pairs_is_wilsons():

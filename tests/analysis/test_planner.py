@@ -10,9 +10,10 @@ from scipy import stats
 
 from analysis.plan.config import PlanConfig
 from analysis.plan.planner import Assumed, Goal, assume_pilot, assume_stated, plan_grids, simulate_power
+from analysis.plan.run import run
 from pairscale.errors import ConfigError, RunError
 from tests.support.ablation_study import write_ablations
-from tests.support.commands import run_command
+from tests.support.commands import exit_code
 from tests.support.long_table import curve_table, grid
 from tests.support.simulated_study import SimulatedStudy
 
@@ -133,19 +134,6 @@ def test_grids_are_sorted_by_cost_and_stay_between_0_and_1():
         grids("slope", 0.3)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("plan")
-    SimulatedStudy(pairs=40, sizes=("125k", "250k", "500k"), seeds=(1, 2, 3)).write(folder / "runs")
-    write_ablations(folder / "runs", sizes=("125k", "250k"), seeds=(1, 2))
-    return folder
-
-
-def plan(folder, *words):
-    paths = [f"paths.{name}={folder / name}" for name in ("runs", "reports", "store")]
-    return run_command("analysis.plan", *paths, *words)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "grids"),
@@ -154,17 +142,19 @@ def plan(folder, *words):
         (["experiment=ablation_small", "effect=0.05", "goal=ablation", "pilot=ablations", "plan.seeds=[4]"], 8),
     ],
 )
-def test_a_pilot_gives_a_command_ready_to_paste(folder, words, grids):
-    done = plan(folder, *words)
-    assert done.returncode == 0, done.stderr
-    table = pd.read_csv(next((folder / "reports" / words[0].partition("=")[2]).glob("plan.csv")))
+def test_a_pilot_gives_a_command_ready_to_paste(tmp_path, words, grids, capsys):
+    SimulatedStudy(pairs=40, sizes=("125k", "250k", "500k"), seeds=(1, 2, 3)).write(tmp_path / "runs")
+    write_ablations(tmp_path / "runs", sizes=("125k", "250k"), seeds=(1, 2))
+    paths = [f"paths.{name}={tmp_path / name}" for name in ("runs", "reports", "store")]
+    assert exit_code("plan", run, *paths, *words, "plan.simulations=500") == 0
+    table = pd.read_csv(tmp_path / "reports" / words[0].partition("=")[2] / "plan.csv")
     assert len(table) == grids
     chosen = table[table["power"] >= 0.8].iloc[0]
-    assert f"sample.size={chosen['sizes']} " in done.stdout
-    assert f"benchmark.pairs={chosen['pairs']}" in done.stdout
+    printed = capsys.readouterr().out
+    assert f"sample.size={chosen['sizes']} " in printed
+    assert f"benchmark.pairs={chosen['pairs']}" in printed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -175,8 +165,7 @@ def test_a_pilot_gives_a_command_ready_to_paste(folder, words, grids):
         (["experiment=blimp_small", "effect=0.01", "spread=0.01", "goal=difference", "model=lstm_tiny"], "two curves"),
     ],
 )
-def test_errors_are_one_line(folder, words, message):
-    done = plan(folder, *words)
-    assert done.returncode == 2, done.stdout + done.stderr
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("pairscale plan:")]
+def test_errors_are_one_line(words, message, capsys):
+    assert exit_code("plan", run, *words) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("pairscale plan:")]
     assert message in line

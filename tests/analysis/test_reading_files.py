@@ -4,8 +4,7 @@ import pytest
 
 from analysis.reading.config import ReadingConfig
 from analysis.reading.files import read_times
-from pairscale.command.compose import compose
-from pairscale.errors import ConfigError, InputError
+from pairscale.errors import InputError
 
 TABLE = "text,number,word,time\na,1,The,\na,2,cat,300\na,3,slept.,310\na,4,Mr.,290\na,5,Fox,280\na,6,left!,300\n"
 
@@ -79,9 +78,3 @@ def test_what_is_wrong_in_a_file_is_said_in_one_line(tmp_path, text, fault):
     with pytest.raises(InputError, match=rf"times\.csv: .*{fault}") as error:
         read_times(written(tmp_path, text), ReadingConfig())
     assert "\n" not in str(error.value)
-
-
-def test_values_out_of_range_are_refused():
-    for values in (["reading.form=csv"], ["reading.folds=1"], ["reading.lowest=500", "reading.highest=100"]):
-        with pytest.raises(ConfigError, match=values[-1]):
-            compose("reading", values)

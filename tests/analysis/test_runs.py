@@ -25,15 +25,6 @@ def test_runs_have_the_values_of_their_files(written):
     assert row["valid_ppl"] == metrics["valid_ppl"].min()  # the recipe exports the best model
 
 
-def test_curves_are_named_by_what_differs(own):
-    for seed in (1, 2):
-        rewrite_config(run_folder(own, f"txl_tiny-english-unigram-1M-s{seed}"), model__layers=3)
-    curves = table_of_runs(own)["curve"]
-    assert curves[LAST] == "txl_tiny, layers=3"
-    assert curves["txl_tiny-english-unigram-125k-s1"] == "txl_tiny, layers=2"
-    assert curves[FIRST] == "lstm_tiny"
-
-
 @pytest.mark.parametrize(
     ("what", "fit_on", "curves"), [("text", "train", 2), ("tokenizer", "train", 2), ("tokenizer", "sample", 1)]
 )

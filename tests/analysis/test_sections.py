@@ -98,7 +98,7 @@ def test_every_section_can_be_shown_and_names_are_checked(results):
 
 
 def test_a_study_with_ablations_states_their_effects_and_what_was_removed(tmp_path):
-    write_ablations(tmp_path / "runs")
+    write_ablations(tmp_path / "runs", sizes=("125k", "250k"), seeds=(1, 2))
     config = compose("analysis", ["study=ablations", f"paths.runs={tmp_path}/runs"])
     results = read_benchmarks(config, read_study(config))[0]
     assert not any("no scores" in note for note in results.notes)

@@ -1,26 +1,39 @@
 """Precision and recall of the patterns of conf/filter/, by hand labels of sentences.
 
     python -m tests.bench.construction_quality UD_English-EWT --parser parser/model-best
-        [--before EARLIER/conf/filter]
 
-The first argument is the folder of UD English EWT 2.x, --parser a parser that spaCy trained on it
-(docs/guides/parsers.md). Labels are those of tests/support/construction_labels.py. A sentence is found if a pattern
-matches anywhere in it; where the label of a construction is doubtful, the sentence does not count for it. Sentences of
-the training split are left out where trees are parsed, as the parser knows them. --before: the patterns before some
-were mended (`git archive 91b3f47 conf/filter | tar -x -C EARLIER`), which get rows of their own. Writes
-analysis/results/construction_quality.csv:
+The first argument is the folder of UD English EWT 2.x (CC BY-SA 4.0), --parser a parser that spaCy trained on it
+(docs/guides/parsers.md). `construction_labels.csv` has the names of its sentences with the constructions that are
+present, those that are doubtful, and why. One annotator, a language model, read the text of each sentence with the
+descriptions of the constructions, and saw neither trees nor patterns, but knows Universal Dependencies, which may have
+shaped its judgements. The sets:
+
+    random      200 sentences of the test split, of 8 to 40 words: random.Random(2026).sample(sorted(names), 200)
+    fresh       100 of the development split, with seed 2027
+    enriched:CONSTRUCTION   sentences of any split with words which often come with a rare construction, such as "there"
+                or "at least". What is measured on them holds for such sentences only.
+
+The file is never changed. `construction_corrections.csv` has the labels that were plainly mistakes, with reasons; they
+were made after the patterns were run, as a look at disagreements shows the reader's mistakes, too.
+`construction_matches.csv` has judgements of matches in another text.
+
+A sentence is found if a pattern matches anywhere in it; where the label of a construction is doubtful, the sentence
+does not count for it. Sentences of the training split are left out where trees are parsed, as the parser knows them.
+Writes analysis/results/construction_quality.csv:
 
     labels      first: as made before the patterns were read; corrected: with construction_corrections.csv
     trees       gold: the treebank's; parsed: the parser's
-    set         random, fresh (of the development split), or all: with the sentences that words were searched for
-    patterns    now, or before: as they were when the labels were made
+    set         random, fresh, or all: random and enriched
+    patterns    now, or before: as they were when the labels were made (rows that are kept)
     mended      True if the patterns were changed after the labels of random and all were seen
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,23 +45,61 @@ from corpora.annotate.parsers.spacy import SpacyParser
 from corpora.annotate.tree import Tree
 from corpora.config import FilterConfig, SpacyConfig
 from corpora.constructions.matcher import Matcher
+from corpora.sources.conllu import conllu_sentences
 from pairscale.shares import wilson
 from pairscale.tables import write_csv
 from tests.support import ROOT
-from tests.support.construction_labels import CORRECTIONS, Labels, corrected, read_corrections, read_labels
-from tests.support.treebank_sentences import treebank_sentences
 
 RESULTS = ROOT / "analysis" / "results" / "construction_quality.csv"
 FILTERS = ROOT / "conf" / "filter"
+STATES = ("first", "corrected")
 
 Trees = Mapping[str, Tree]  # by the name of the sentence
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The constructions of one sentence, as its reader saw them."""
+
+    sentence: str  # sent_id of the treebank
+    split: str
+    set: str
+    present: frozenset[str]
+    doubtful: frozenset[str]
+
+
+def read_labels(state: str) -> list[Labels]:
+    """Return the labels of every sentence, as first made or corrected."""
+    folder = Path(__file__).parent
+    with (folder / "construction_labels.csv").open(encoding="utf-8", newline="") as file:
+        labels = {
+            row["sentence"]: Labels(
+                row["sentence"],
+                row["split"],
+                row["set"],
+                frozenset(row["present"].split()),
+                frozenset(row["doubtful"].split()),
+            )
+            for row in csv.DictReader(file)
+        }
+    if state == "corrected":
+        with (folder / "construction_corrections.csv").open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):  # the construction is `label`: present, absent or doubtful
+                old, name = labels[row["sentence"]], {row["construction"]}
+                present = old.present | name if row["label"] == "present" else old.present - name
+                doubtful = old.doubtful | name if row["label"] == "doubtful" else old.doubtful - name
+                labels[old.sentence] = replace(old, present=present, doubtful=doubtful)
+    return list(labels.values())
 
 
 def gold_trees(treebank: Path, labels: Sequence[Labels]) -> dict[str, Tree]:
     """Return the treebank's trees of the labelled sentences."""
     trees = {}
     for split in sorted({one.split for one in labels}):
-        sentences = treebank_sentences(treebank, split)
+        (file,) = treebank.glob(f"*-ud-{split}.conllu")
+        lines = file.read_text(encoding="utf-8").splitlines()
+        names = [line.partition("=")[2].strip() for line in lines if line.startswith("# sent_id =")]
+        sentences = dict(zip(names, conllu_sentences(file), strict=True))
         named = [one.sentence for one in labels if one.split == split]
         trees |= {name: tree_of(sentences[name], sentences[name].text) for name in named}
     return trees
@@ -70,10 +121,6 @@ def read_filters(folder: Path) -> dict[str, FilterConfig]:
     return configs
 
 
-def patterns_of(config: FilterConfig) -> tuple[list[Any], list[Any]]:
-    return config.patterns, config.without
-
-
 def quality(name: str, found: Mapping[str, bool], labels: Sequence[Labels]) -> dict[str, int | float]:
     """Return counts, precision and recall of a construction in the labelled sentences of which `found` knows."""
     certain = [one for one in labels if one.sentence in found and name not in one.doubtful]
@@ -90,11 +137,10 @@ def quality(name: str, found: Mapping[str, bool], labels: Sequence[Labels]) -> d
     return counts
 
 
-def rows_of(
-    filters: Mapping[str, FilterConfig], trees: Mapping[str, Trees], labels: Mapping[str, Sequence[Labels]]
-) -> Iterator[dict[str, Any]]:
+def rows_of(trees: Mapping[str, Trees]) -> Iterator[dict[str, Any]]:
     """Yield a row for each construction, kind of trees, state of the labels and set of sentences."""
-    for name, config in filters.items():
+    labels = {state: read_labels(state) for state in STATES}
+    for name, config in read_filters(FILTERS).items():
         matcher = Matcher(config)
         for kind, by_name in trees.items():
             found = {sentence: bool(matcher.occurrences(tree)) for sentence, tree in by_name.items()}
@@ -109,21 +155,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("treebank", type=Path)
     parser.add_argument("--parser", type=Path, required=True)
-    parser.add_argument("--before", type=Path, help="conf/filter of an earlier checkout")
     options = parser.parse_args()
-    first = read_labels()
-    labels = {"first": first}
-    if CORRECTIONS.exists():
-        labels["corrected"] = corrected(first, read_corrections())
-    gold = gold_trees(options.treebank, first)
-    trees = {"gold": gold, "parsed": parsed_trees(options.parser, first, gold)}
-    filters = read_filters(FILTERS)
-    before = read_filters(options.before) if options.before else filters
-    mended = [name for name in filters if patterns_of(filters[name]) != patterns_of(before[name])]
-    table = pd.DataFrame(rows_of(filters, trees, labels)).assign(patterns="now")
-    earlier = pd.DataFrame(rows_of({name: before[name] for name in mended}, trees, labels)).assign(patterns="before")
-    table = pd.concat([table, earlier] if mended else [table], ignore_index=True)
-    table["mended"] = table["construction"].isin(mended)
+    labels = read_labels("first")
+    gold = gold_trees(options.treebank, labels)
+    trees = {"gold": gold, "parsed": parsed_trees(options.parser, labels, gold)}
+    before = pd.read_csv(RESULTS).query("patterns == 'before'")
+    table = pd.concat([pd.DataFrame(rows_of(trees)).assign(patterns="now"), before], ignore_index=True)
+    table["mended"] = table["construction"].isin(before["construction"])
     write_csv(RESULTS, table.sort_values(["construction", "patterns"], kind="stable"))
 
 

@@ -23,16 +23,22 @@ import pandas as pd
 from rich.progress import track
 
 AREAS = {  # files and folders of code, and of the tests that guard them
-    "samples": (["corpora/samples.py"], ["tests/corpora/test_samples.py", "tests/corpora/test_together.py"]),
+    "samples": (["corpora/samples.py"], [f"tests/corpora/test_{name}.py" for name in ("samples", "domains")]),
     "store": (
         ["corpora/store.py", "corpora/text.py"],
-        ["tests/corpora/test_store.py", "tests/corpora/test_sources.py"],
+        [f"tests/corpora/test_{name}.py" for name in ("store", "sources", "samples", "domains", "together")],
     ),
     "batches": (["train/loop/batches.py"], ["tests/train/loop/test_batches.py", "tests/train/loop/test_perplexity.py"]),
     "resume": (["train/loop/state.py", "train/loop/snapshots.py"], ["tests/train/loop"]),
     "scorers": (["eval/scorers"], ["tests/eval/scorers", "tests/eval/surprisal", "tests/eval/diagnostics"]),
-    "methods": (["eval/methods"], ["tests/eval/methods"]),
-    "curves": (["analysis/curves"], ["tests/analysis/test_curves.py", "tests/analysis/test_comparisons.py"]),
+    "methods": (["eval/methods"], ["tests/eval/methods", "tests/eval/ratings/test_ratings_run.py"]),
+    "curves": (
+        ["analysis/curves"],
+        [
+            f"tests/analysis/test_{name}.py"
+            for name in ("curves", "comparisons", "units", "shapes", "ablations", "acquisition")
+        ],
+    ),
 }
 SWAPPED: dict[Any, Any] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -103,8 +109,10 @@ def main() -> None:
     known = {tuple(row[name] for name in key) for row in rows}
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary) / "copy"
-        left_out = shutil.ignore_patterns(".*", "runs", "store", "reports", "__pycache__")
-        shutil.copytree(arguments.repository, copy, ignore=left_out)
+        for file in subprocess.check_output(["git", "ls-files", "-z"], cwd=arguments.repository, text=True).split("\0"):
+            if (source_file := arguments.repository / file).is_file():  # tracked, and not deleted since
+                (copy / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source_file, copy / file)
         for area in arguments.areas:
             if caught(copy, area, arguments.limit):
                 sys.exit(f"{area}: its tests fail without any mutant")

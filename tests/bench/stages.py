@@ -12,17 +12,10 @@ from pathlib import Path
 for _name, _value in {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}.items():
     os.environ.setdefault(_name, _value)
 
-VOLATILE = {
-    "started",
-    "ended",
-    "attempts",
-    "wall_s",
-    "cost",
-    "words_per_s",
-    "damaged_checkpoints",
-    "scoring_failed",
+VOLATILE = {  # of manifest.json
+    "started", "ended", "attempts", "wall_s", "cost", "words_per_s", "damaged_checkpoints", "scoring_failed",
     "scoring_commands",
-}  # of manifest.json
+}  # fmt: skip
 QUIET = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu", "study=s"]
 TEXT = ["corpus=toy", "corpus.words=60000", "tokenizer=word"]
 SMALL = [*TEXT, *QUIET]

@@ -1,5 +1,6 @@
 """Samples: exact sizes, nested or independent, reproducible, without replacement, of sentences or documents."""
 
+import hashlib
 import itertools
 from dataclasses import replace
 from pathlib import Path
@@ -93,6 +94,16 @@ def test_a_sample_depends_only_on_its_seed(text):
     fixed = SampleConfig(size="500", count="words", unit="sentence", nested=False, seed=7)
     third, fourth = draw_sample(text, fixed, 3), draw_sample(text, fixed, 4)
     assert third.digest == fourth.digest != three.digest
+
+
+def test_a_digest_is_of_the_sentences_in_order_the_shortened_one_and_the_text(text):
+    """Manifests compare it with what earlier versions wrote."""
+    for size in (500, text.manifest["splits"]["train"]["words"]):
+        drawn = sample(text, size)
+        cut = drawn.cuts[0] if drawn.cuts else None
+        content = drawn.indices.astype("<i8").tobytes() + f"{cut} {text.digest}".encode()
+        assert drawn.digest == hashlib.sha256(content).hexdigest()
+    assert cut is None
 
 
 def test_samples_of_documents_keep_the_order_of_sentences(text):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import corpora.prepare
+import corpora.store
 from corpora.config import CorporaConfig, SplitConfig
 from corpora.prepare import known_sizes, prepare
 from corpora.store import ranges
@@ -98,10 +99,22 @@ def test_splits_are_shares_of_each_source_and_depend_only_on_the_seed():
 
 
 @pytest.mark.parametrize("tokenizer", ["word", "char", "unigram", "whitespace"])
-def test_the_token_store_holds_the_output_of_the_tokenizer(path, tokenizer):
+def test_the_token_store_holds_the_output_of_the_tokenizer(path, monkeypatch, tokenizer):
+    """Also where sentences are encoded and gathered in several parts."""
+    advances = []
+
+    def counted(steps, *_):
+        for advance, value in steps:
+            advances.append(advance)
+            yield value
+
+    monkeypatch.setattr(corpora.store, "with_progress", counted)
+    monkeypatch.setattr(corpora.store, "BATCH", 30)
+    monkeypatch.setattr(corpora.store, "GATHERED", 2)
     sized = ["tokenizer.vocab_size=310"] if tokenizer == "unigram" else []
     corpus = prepare(config(path, f"tokenizer={tokenizer}", *sized))
     store = corpus.prepare_store()
+    assert sum(advances) == len(SENTENCES) > 30
     encoded = [[*corpus.tokenizer.encode(sentence), EOS] for sentence in SENTENCES]
     assert store.tokens.tolist() == [index for ids in encoded for index in ids]
     order = np.array([5, 0, 5, len(SENTENCES) - 1])

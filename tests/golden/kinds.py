@@ -14,13 +14,8 @@ from tests.support import published_models
 INPUTS = Path(__file__).parent / "inputs"
 TRAINED = ["corpus=local", "corpus.split.valid=0.1", "recipe.validation_words=300", "recipe.budget.epochs=2"]
 ENGLISH = [*TRAINED, "corpus.name=golden", f"corpus.path={INPUTS}/text.txt", "sample.size=3k"]
-CHINESE = [
-    *TRAINED,
-    "corpus.name=golden_zh",
-    "corpus.reference=characters",
-    f"corpus.path={INPUTS}/text_zh.txt",
-    "sample.size=1k",
-]
+CHINESE = [*TRAINED, "corpus.name=golden_zh", "corpus.reference=characters", "sample.size=1k"]
+CHINESE += [f"corpus.path={INPUTS}/text_zh.txt"]
 WORD = [*ENGLISH, "tokenizer=word", "tokenizer.vocab_size=900"]
 COUNTED = [value for value in WORD if value != "recipe.budget.epochs=2"] + ["model=ngram"]
 PIECES = ["tokenizer.vocab_size=450", "tokenizer.character_coverage=1.0"]
@@ -28,6 +23,7 @@ PIECES = ["tokenizer.vocab_size=450", "tokenizer.character_coverage=1.0"]
 LSTM = ["model=lstm_tiny", "model.embedding=24", "model.hidden=24", "recipe.bptt=20", "recipe.lr=0.02"]
 TXL = ["model=txl_tiny", "model.layers=2", "model.d_model=24", "model.heads=2", "model.d_head=12", "model.d_inner=32"]
 TXL += ["model.memory=30", "recipe.bptt=20", "model.initial_sd=0.2"]
+ADAPTIVE = ["model.cutoffs=[50,200]", "model.div_val=2", "model.tied_projections=true", "recipe.budget.epochs=1"]
 # A larger epsilon, as keys have biases without any gradient but noise, of which Adam makes steps of full size.
 EPSILON = "recipe.eps=1e-5"
 SPREAD = "model.config.initializer_range=0.2"
@@ -63,14 +59,7 @@ KINDS: Mapping[str, Kind] = {
         gru=[*WORD, "model=gru_tiny", *LSTM[1:]],
         rnn=[*WORD, "model=rnn_tiny", *LSTM[1:]],
         txl=[*WORD, *TXL],
-        txl_adaptive=[
-            *WORD,
-            *TXL,
-            "model.cutoffs=[50,200]",
-            "model.div_val=2",
-            "model.tied_projections=true",
-            "recipe.budget.epochs=1",
-        ],
+        txl_adaptive=[*WORD, *TXL, *ADAPTIVE],
     ),
     **_trained("networks", gpt2=[*WORD, *GPT2], gpt2_bpe=[*ENGLISH, "tokenizer=bpe", *PIECES, *GPT2]),
     **_networks("networks", [*NARROW, SPREAD], "llama"),
@@ -93,11 +82,7 @@ KINDS: Mapping[str, Kind] = {
     "imported_txl_adaptive": Kind("others", given="imported"),
     "hf_gpt2": Kind("others", given="hf_causal"),
     "hf_llama": Kind("others", given="hf_causal"),
-    **_trained(
-        "counted",
-        ngram=[*COUNTED, "model.order=3"],
-        ngram_open=[*COUNTED, "model.vocabulary=open"],
-    ),
+    **_trained("counted", ngram=[*COUNTED, "model.order=3"], ngram_open=[*COUNTED, "model.vocabulary=open"]),
     **_trained(
         "chinese",
         lstm_char=[*CHINESE, "tokenizer=char", *LSTM],

@@ -96,4 +96,4 @@ def test_sizes_written_as_fractions_name_the_same_runs():
     runs = expected_runs("blimp_learning_curves")
     assert len(runs) == 100
     assert all("/" not in run for run in runs)
-    assert axes_of("eval", Line.of(["experiment=blimp_learning_curves"])).swept["sample.size"][0] == "1/8M"
+    assert axes_of("eval", Line.of(["experiment=blimp_learning_curves"]))["sample.size"][0] == "1/8M"

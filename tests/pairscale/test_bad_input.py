@@ -12,7 +12,6 @@ import io
 import shutil
 import string
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ from eval.questionnaire.forms import read_texts
 from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.command.main import main
-from tests.support.bad_files import DEEP, FILES, analyse, first, write_study
+from tests.pairscale.bad_files import DEEP, FILES, analyse, first, write_study
 from train.models.build import build_model
 from train.models.config import LstmConfig
 from train.runs.folder import RunFolder
@@ -151,14 +150,3 @@ def test_names_that_are_markup_in_a_terminal_are_printed_as_they_are(name, tmp_p
     (tmp_path / f"{name}.csv").write_text(f"good,bad,paradigm\na cat,,{name}\n")
     overrides = ["benchmark=local", "benchmark.name=mine", f"benchmark.path='{tmp_path}/{name}.csv'"]
     check(*lines_of(lambda: load_benchmark(compose("eval", overrides).benchmark)), f"{name}.csv")
-
-
-def test_any_other_error_is_a_message_of_one_line_and_a_traceback_file(tmp_path, monkeypatch):
-    """`python -m train.lmplz`, which has no configuration, does the same."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    code, printed = lines_of(lambda: [][1])
-    assert (code, printed.count("\n")) == (1, 1)
-    (log,) = tmp_path.glob("pairscale-*.log")
-    assert "unexpected IndexError: list index out of range (a fault of pairscale" in printed
-    assert str(log) in printed
-    assert "Traceback (most recent call last)" in log.read_text()

@@ -25,7 +25,7 @@ EXPERIMENTS = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"
 
 
 def grid(experiment: str) -> dict[str, list[str]]:
-    return axes_of("eval", Line((f"experiment={experiment}",))).swept
+    return axes_of("eval", Line((f"experiment={experiment}",)))
 
 
 def options(group: str) -> list[str]:
@@ -66,7 +66,7 @@ def axes_in(tmp_path):
     def axes(text, *words, command="eval"):
         (tmp_path / "experiment").mkdir(exist_ok=True)
         (tmp_path / "experiment" / "mine.yaml").write_text(f"# @package _global_\nstudy: mine\nsweep: {text}\n")
-        return axes_of(command, Line.of(["--config-dir", str(tmp_path), "experiment=mine", *words])).swept
+        return axes_of(command, Line.of(["--config-dir", str(tmp_path), "experiment=mine", *words]))
 
     return axes
 
@@ -323,11 +323,19 @@ def test_help_with_a_closed_pipe_ends_without_a_traceback():
         assert process.wait(timeout=60) == -signal.SIGPIPE
 
 
-def test_values_of_a_benchmark_that_was_scored_are_refused(monkeypatch):
-    """The analysis took benchmark.pairs=10 in silence, and reported all pairs."""
+def test_a_value_that_names_no_key_is_explained_and_can_be_written_as_text():
+    with pytest.raises(ConfigError, match=r"^corpus\.path: .*'x' not found; .*itself write \\\$\{name\}") as error:
+        compose("corpora", ["corpus=local", "corpus.path=/data/${x}/a.txt"])
+    assert "\n" not in str(error.value)
+    assert compose("corpora", ["corpus=local", r"corpus.path=/data/\${x}/a.txt"]).corpus.path == "/data/${x}/a.txt"
+
+
+@pytest.mark.parametrize("value", ["benchmark.pairs=10", "benchmark.paradigms=[transitive]"])
+def test_values_of_a_benchmark_that_was_scored_are_refused(monkeypatch, value):
+    """The analysis took these values in silence, and reported all pairs."""
     words = ["study=mine", "benchmark=blimp", "benchmark.name=mine"]
     monkeypatch.setattr("pairscale.command.line._current", Line.of(words))
     compose("analysis", words)
-    monkeypatch.setattr("pairscale.command.line._current", Line.of([*words, "benchmark.pairs=10"]))
-    with pytest.raises(ConfigError, match=r"benchmark\.pairs=10: scores are read as they are"):
-        compose("analysis", [*words, "benchmark.pairs=10"])
+    monkeypatch.setattr("pairscale.command.line._current", Line.of([*words, value]))
+    with pytest.raises(ConfigError, match=rf"{re.escape(value)}: scores are read as they are"):
+        compose("analysis", [*words, value])

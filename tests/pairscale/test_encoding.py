@@ -9,11 +9,9 @@ import sys
 import pandas as pd
 import pytest
 
-from pairscale.command.errors import one_line_errors
 from pairscale.command.main import main
 from pairscale.command.pool import Slots
 from pairscale.console import replace_unprintable
-from pairscale.errors import InputError
 from tests.support import ROOT
 
 SMALL = [
@@ -46,13 +44,6 @@ def test_streams_of_other_kinds_are_left_alone(monkeypatch):
     replace_unprintable()
     print("\u00b7")
     assert sys.stdout.getvalue() == "\u00b7\n"
-
-
-def test_the_frame_of_commands_without_a_configuration_replaces(monkeypatch):
-    terminal = ascii_terminal(monkeypatch)
-    with pytest.raises(SystemExit), one_line_errors("slurm/submit"):
-        raise InputError("caf\u00e9")
-    assert terminal["stderr"].getvalue() == b"slurm/submit: caf?\n"
 
 
 def test_logs_of_a_sweep_are_utf_8_in_any_locale():

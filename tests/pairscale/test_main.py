@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pairscale.command.line import Line
 from pairscale.command.main import main
 from pairscale.errors import ConfigError
-from train.sweeps import points, run_grid
+from train.sweeps import run_grid
 
 
 @pytest.fixture
@@ -112,18 +111,6 @@ def test_what_fails_every_run_of_a_sweep_is_said_once_before_the_first(sweep, tm
     assert sum(int(re.search(r"\((all|\d+) of the 8 runs", line)[1].replace("all", "8")) for line in lines) == 8
     assert len(lines) == len(set(lines)) <= 2  # epochs differ between the two models' recipes
     assert not (tmp_path / "runs").exists()
-
-
-def test_a_refused_run_beside_others_is_counted_and_the_others_remain():
-    refused = []
-    overrides = ["corpus=toy", "model=lstm_tiny,gru_tiny", "seed=1,2,3", "model.dropout=0.1,7"]
-    remaining = [point.config for point in points("train", Line.of(overrides), refused)]
-    assert [(config.model.name, config.seed) for config in remaining] == [
-        (model, seed) for model in ("lstm_tiny", "gru_tiny") for seed in (1, 2, 3)
-    ]
-    assert len(refused) == 6
-    assert len({str(error) for error in refused}) == 1
-    assert "model.dropout=7: must be" in str(refused[0])
 
 
 def test_a_model_that_comes_trained_is_refused_once_by_training(sweep):

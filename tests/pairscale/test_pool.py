@@ -143,7 +143,7 @@ def test_a_sweep_of_which_every_run_is_refused_starts_none(sweep, tmp_path):
 
 def test_runs_that_wait_do_not_begin_after_an_interrupt(sweep, monkeypatch):
     begun = []
-    monkeypatch.setattr(Board, "begin", lambda self, run: begun.append(run))
+    monkeypatch.setattr(Board, "observe", lambda self, run, state: begun.append(run))
     script = f"kill -INT {os.getpid()}; sleep 1; exit 130"
     code, _ = sweep(script, "train", *TOY, "seed=1,2,3", "pool.jobs=1")
     assert (code, begun) == (130, [0])

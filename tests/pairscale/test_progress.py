@@ -10,7 +10,7 @@ from rich.text import Text
 import pairscale.progress
 from pairscale.command.board import Board, Ended, run_names
 from pairscale.command.help import help_text, laid_out
-from pairscale.progress import Activity, Result, Share, State, drawing, shown, with_progress
+from pairscale.progress import Activity, Result, State, drawing, shown, with_progress
 from pairscale.tables import plain_table, print_table
 
 
@@ -45,16 +45,6 @@ def test_there_is_no_time_left_before_the_rate_is_measured(now):
     assert activity.state.left == pytest.approx(810 / 19)
 
 
-def test_a_total_that_is_unknown_follows_from_the_share_of_the_input_read(now):
-    share = Share()
-    activity = Activity("reading", share, "sentences")
-    activity.completed = 50
-    now[0] += 5
-    assert activity.state.parts() == ["50 sentences", "10 sentences/s"]
-    share(0.25)
-    assert activity.state.parts() == ["25%", "10 sentences/s", "15 s left"]
-
-
 def test_steps_are_counted_once_they_are_done():
     states = []
     for _ in with_progress([(2, "a"), (3, "b")], "scoring", 5, "pairs"):
@@ -71,7 +61,7 @@ def test_the_runs_at_work_fit_the_terminal_each_in_a_line(width, monkeypatch):
     sweep = Board(names, [1e4, 1e4, 1e4])
     with sweep.shown():
         for run in range(3):
-            sweep.begin(run)
+            sweep.observe(run, State("starting"))
         sweep.observe(0, State("training", 0.62, 6200, "words", 1_234_567.0, 3599.0))
         sweep.end(Ended(2, 1, 3.0, reason="no"))
         console.file.truncate(0)
@@ -128,7 +118,7 @@ def test_the_time_left_of_a_sweep_follows_from_its_words(clock_of_sweeps):
     sizes = [125_000.0 * 2**power for power in range(4) for _ in range(4)]
     sweep = Board([str(size) for size in sizes], sizes)
     for run in (0, 1):
-        sweep.begin(run)
+        sweep.observe(run, State("starting"))
     assert sweep.left() is None
     clock_of_sweeps[0] = 200.0
     sweep.end(Ended(0, 0, 200.0, Result(new=True)))
@@ -141,7 +131,7 @@ def test_the_time_left_of_a_sweep_follows_from_its_words(clock_of_sweeps):
 def test_the_time_left_takes_no_run_for_faster_that_goes_on_near_its_end(clock_of_sweeps):
     """Nor does it count the time before the first step, in which one run prepares the corpus for all."""
     sweep = Board(["a", "b"], [1000.0, 1000.0])
-    sweep.begin(0)
+    sweep.observe(0, State("starting"))
     clock_of_sweeps[0] = 600.0
     sweep.observe(0, State("training", 0.8))
     clock_of_sweeps[0] = 610.0

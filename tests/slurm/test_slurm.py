@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from tests.support import ROOT
 from tests.support.expected_runs import expected_runs
 from tests.support.offline_wandb import hide_account, offline_runs
-from tests.support.slurm_cluster import LOCAL, SMALL_JOBS, TOY, Cluster, paths, wait_until
+from tests.support.slurm_cluster import SMALL_JOBS, TOY, Cluster, paths, wait_until
 from train.runs.folder import RunFolder
 
 pytestmark = pytest.mark.slurm
@@ -170,17 +170,3 @@ def test_the_report_equals_that_of_the_undisturbed_study(walk, cluster):
         rows = [pd.read_csv(report / "tables" / table) for report in reports]
         timed = [column for column in rows[0] if column in ("words/s", "seconds")]
         pd.testing.assert_frame_equal(*(frame.drop(columns=timed) for frame in rows), check_exact=True)
-
-
-def test_the_cluster_starts_once_and_stops_its_daemons(cluster, tmp_path):
-    other = Cluster(tmp_path / "other")
-    other.up(PORT="19917", NODES="1", CPUS="1")
-    try:
-        assert "SLURM is up already" in other.run(LOCAL / "up.sh", other.folder)
-        job = other.run("sbatch", "--parsable", "--output=/dev/null", "--wrap=srun sleep 600").strip()
-        wait_until(lambda: len(other.processes(job)) > 1, "the job's processes")
-    finally:
-        other.down()
-    assert not list(other._processes())
-    assert list(cluster._processes())
-    other.run(LOCAL / "down.sh", other.folder)  # nothing is left to stop

@@ -35,11 +35,8 @@ class Variant:
         }
 
     def manifest(self) -> dict[str, Any]:
-        balance = {
-            "same_class": 0.99,
-            "removed": {"words": 30.2, "log_frequency": 8.5},
-            "control": {"words": 30.1, "log_frequency": 8.6},
-        }
+        balance = {"same_class": 0.99, "removed": {"words": 30.2, "log_frequency": 8.5},
+                   "control": {"words": 30.1, "log_frequency": 8.6}}  # fmt: skip
         return {
             "filter": self.filter, "action": self.action, "dose": self.dose, "layer": "spacy", "digest": "ab" * 32,
             "sentences": 1000, "words": 30_000, "of_sentences": 20_000, "of_words": 400_000,

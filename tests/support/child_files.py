@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from eval.scores.files import write_words
-from tests.support.simulated_study import SimulatedStudy
+from tests.support.simulated_study import SimulatedStudy, about
 
 VOCABULARY = 1024
 WORDS = [f"{first}{second}{third}" for first in "bdg" for second in "aeiou" for third in ("l", "m", "nn", "rrr")]  # 60
@@ -40,11 +40,7 @@ def write_study(folder: Path, noise: float = 0.3, occurrences: int = 6) -> pd.Da
             text_id="t", number=range(1, len(rows) + 1), surprisal=surprisal, surprisal_nats=surprisal * np.log(2),
             uncorrected=surprisal, entropy=5.0, rank=3, tokens=1, unk=0,
         )  # fmt: skip
-        made = {
-            "benchmark": {"name": "childes", "digest": "ab" * 32}, "policy": {}, "parameters": {"context": "text"},
-            "model": {"name": run.path.name, "digest": "0d" * 32}, "tokenizer_digest": "70" * 32, "step": None,
-            "sample_words": None, "torch": "2",
-        }  # fmt: skip
+        made = about("childes", "ab" * 32, run.path.name, parameters={"context": "text"})
         file = folder / f"reports/simulated/surprisal/childes/{run.path.name}.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
         write_words(file, rows, made)

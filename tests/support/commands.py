@@ -1,7 +1,7 @@
-"""Commands (`python -m PACKAGE ...`) in processes of their own, without the seconds that importing takes.
+"""Commands (`python -m PACKAGE ...`) without the seconds that importing takes: in this process, or one of their own.
 
-Each process is forked from a server that has imported everything, one for each process of pytest. The command has its
-own arguments, environment, signals, exit code and output.
+Each process of its own is forked from a server that has imported everything, one for each process of pytest. The
+command has its own arguments, environment, signals, exit code and output.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from pairscale.command.line import Line
+from pairscale.command.main import main
 from tests.support import ROOT
 
 PRELOADED = (
@@ -109,6 +113,19 @@ class Command:
         self._output = {name: self.output(name) for name in ("stdout", "stderr")}
         shutil.rmtree(self._printed, ignore_errors=True)
         return subprocess.CompletedProcess([], code, **self._output)
+
+
+def exit_code(command: str, run: Callable[[Any], None], *words: str) -> int:
+    """Run a command in this process and return its exit code; pytest's capsys has its output.
+
+    `run` is the function that the command calls with its configuration.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", [command, *words])
+        patched.setattr("pairscale.command.line._current", Line())
+        with pytest.raises(SystemExit) as end:
+            main(command, run)
+    return int(end.value.code or 0)
 
 
 def run_command(

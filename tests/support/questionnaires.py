@@ -87,10 +87,6 @@ class Person:
                 self.page.keyboard.press("12"[side])
             case "arrow":
                 self.page.keyboard.press(["ArrowLeft", "ArrowRight"][side])
-            case "tab":
-                for _ in range(1 + side):
-                    self.page.keyboard.press("Tab")
-                self.page.keyboard.press("Enter")
         self.page.wait_for_function(
             """(number) => document.getElementById("task").hidden
                  || document.getElementById("progress").textContent !== number""",

@@ -8,6 +8,7 @@ import pandas as pd
 
 from eval.scores.files import write_words
 from pairscale.files import sha256_file
+from tests.support.simulated_study import about
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 
@@ -46,12 +47,8 @@ def write_made_up_surprisals(
         "surprisal": nats / np.log(2), "surprisal_nats": nats, "uncorrected": nats / np.log(2),
         "entropy": 5.0, "rank": 3, "tokens": 2, "unk": 0,
     })  # fmt: skip
-    made = {
-        "benchmark": {"name": words.stem, "digest": sha256_file(words)}, "policy": {"unk": "score"},
-        "parameters": {"context": "document", "window": None, "step": None} | reading,
-        "model": {"name": file.stem, "digest": "0d" * 32}, "tokenizer_digest": "70" * 32, "step": None,
-        "sample_words": None, "torch": "2",
-    }  # fmt: skip
+    parameters = {"context": "document", "window": None, "step": None} | reading
+    made = about(words.stem, sha256_file(words), file.stem, parameters=parameters, policy={"unk": "score"})
     file.parent.mkdir(parents=True, exist_ok=True)
     write_words(file, table, made)
     return table

@@ -22,6 +22,21 @@ from train.runs.folder import RunFolder
 PHENOMENA = {"anaphor_agreement": (2, 0.60, 0.06), "island_effects": (3, 0.50, 0.00), "npi_licensing": (1, 0.55, 0.02)}
 
 
+LP = {
+    "method": "lp",
+    "policy": {"context": "none", "context_tokens": 32, "context_text": None, "score_eos": False, "unk": "score"},
+    "reference": "treebank",
+}
+
+
+def about(benchmark: str, digest: str = "be" * 32, model: str = "m", **more: Any) -> dict[str, Any]:
+    """Return the metadata of a file of scores or answers; `more` replaces or adds values."""
+    return {
+        "benchmark": {"name": benchmark, "digest": digest}, "model": {"name": model, "digest": "0d" * 32},
+        "tokenizer_digest": "70" * 32, "parameters": {}, "policy": {}, "step": None, "sample_words": None, "torch": "2",
+    } | more  # fmt: skip
+
+
 @dataclass
 class SimulatedStudy:
     """A simulated study; every run that it writes is done and scored."""
@@ -52,40 +67,26 @@ class SimulatedStudy:
         }
 
     def manifest(self, size: str, seed: int) -> dict[str, Any]:
+        words, sample = parse_size(size), {"digest": f"{seed:02x}" * 32, "overlap": self.overlap}
         return {
-            "status": "done",
-            "sample_words": parse_size(size),
-            "words_seen": 3 * parse_size(size),
-            "parameters": 1_300_000,
-            "words_per_s": 21_000,
-            "wall_s": parse_size(size) / 7000,
-            "config_digest": "c0ffee" * 8,
+            "status": "done", "sample_words": words, "words_seen": 3 * words, "parameters": 1_300_000,
+            "words_per_s": 21_000, "wall_s": words / 7000, "config_digest": "c0ffee" * 8,
             "git": {"commit": "1234567890abcdef", "difference": "", "difference_cut": False},
             "versions": {"python": "3.11.2", "torch": "2.13.0"},
             "machine": {"device": "cpu", "threads": 1, "host": "nowhere"},
-            "started": "2026-01-01T10:00:00+00:00",
-            "ended": "2026-01-01T10:05:00+00:00",
-            "corpus": {
-                "text": "ab" * 32,
-                "tokenizer": "70" * 32,
-                "sample": {"digest": f"{seed:02x}" * 32, "overlap": self.overlap},
-            },
-        }
+            "started": "2026-01-01T10:00:00+00:00", "ended": "2026-01-01T10:05:00+00:00",
+            "corpus": {"text": "ab" * 32, "tokenizer": "70" * 32, "sample": sample},
+        }  # fmt: skip
 
     def items(self) -> pd.DataFrame:
         rows = [
-            {
-                "pair_id": str(pair),
-                "paradigm": f"{name}_{k}",
-                "phenomenon": name,
-                "good": "A cat sleeps .",
-                "bad": "A cat sleep .",
-            }
+            (str(pair), f"{name}_{k}", name, "A cat sleeps .", "A cat sleep .")
             for name, (paradigms, _, _) in self.phenomena.items()
             for k in range(1, paradigms + 1)
             for pair in range(self.pairs)
         ]
-        return pd.DataFrame(rows).reindex(columns=ITEMS.names)
+        columns = ["pair_id", "paradigm", "phenomenon", "good", "bad"]
+        return pd.DataFrame(rows, columns=columns).reindex(columns=ITEMS.names)
 
     def scores(self, items: pd.DataFrame, doublings: float, rng: np.random.Generator) -> pd.DataFrame:
         """Return scores whose accuracy lies on the phenomenon's line, `doublings` after 125k words."""
@@ -106,21 +107,6 @@ class SimulatedStudy:
             columns[f"{side}_{count}"] = {"tokens": 6, "words": 4, "chars": 14}[count]
         return columns.assign(crit_unk=0).reindex(columns=SCORES.names)
 
-    def metadata(self, model: str) -> dict[str, Any]:
-        policy = {"context": "none", "context_tokens": 32, "context_text": None, "score_eos": False, "unk": "score"}
-        return {
-            "method": "lp",
-            "parameters": {},
-            "policy": policy,
-            "benchmark": {"name": self.benchmark, "digest": "be" * 32},
-            "model": {"name": model, "digest": "0d" * 32},
-            "tokenizer_digest": "70" * 32,
-            "reference": "treebank",
-            "step": None,
-            "sample_words": None,
-            "torch": "2.13.0",
-        }
-
     def write(self, runs: Path, seed: int = 0) -> list[RunFolder]:
         """Write the study under `runs`/<name>; `seed` is that of the simulated numbers."""
         rng = np.random.default_rng(seed)
@@ -137,7 +123,9 @@ class SimulatedStudy:
             scores = folder.scores(self.benchmark)
             scores.mkdir(parents=True)
             write_items(scores, items, self.benchmark, "be" * 32)
-            write_scores(score_path(scores, "lp"), self.scores(items, doublings, rng), self.metadata(model))
+            write_scores(
+                score_path(scores, "lp"), self.scores(items, doublings, rng), about(self.benchmark, model=model, **LP)
+            )
             folders.append(folder)
         return folders
 
@@ -159,13 +147,7 @@ def rewrite_config(folder, **changes):
 def as_revisions(folders, tokens_per_step=1000, path="models/gpt"):
     """Turn simulated runs into checkpoints of one pretrained model; the last one's tokens are not known."""
     for step, folder in enumerate(folders, start=1):
-        model = {
-            "name": "hf_causal",
-            "kind": "causal",
-            "path": path,
-            "revision": f"step{step}",
-            "dtype": "fp32",
-        }
+        model = {"name": "hf_causal", "kind": "causal", "path": path, "revision": f"step{step}", "dtype": "fp32"}
         config = yaml.safe_load(folder.config.read_text()) | {"model": model}
         folder.config.write_text(yaml.safe_dump(config))
         folder.manifest.unlink()

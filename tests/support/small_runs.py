@@ -10,6 +10,7 @@ from train.runs.folder import RunFolder
 
 SMALL = ["corpus=local", "corpus.split.valid=0.1", "tokenizer=word", "sample.size=12k", "recipe.validation_words=500"]
 NARROW = ["model.config.hidden_size=24", "model.config.num_hidden_layers=2", "recipe.context=20"]
+HEADS = ["model.heads=2", "model.d_head=12"]
 MODELS = {
     "lstm": ["model=lstm_tiny", "model.embedding=24", "model.hidden=24"],
     "gru": ["model=gru_tiny", "model.embedding=24", "model.hidden=24"],
@@ -19,14 +20,7 @@ MODELS = {
     "mamba": ["model=mamba", "recipe=adamw", *NARROW],
     "deberta_v2": ["model=deberta_v2", "model.config.intermediate_size=512", "recipe=adamw_masked", *NARROW],
     "gpt_bert": ["model=gpt_bert_tiny", *NARROW, "model.masking.causal_share=0.3"],
-    "txl": [
-        "model=txl_tiny",
-        "model.layers=2",
-        "model.d_model=24",
-        "model.heads=2",
-        "model.d_head=12",
-        "model.d_inner=32",
-    ],
+    "txl": ["model=txl_tiny", "model.layers=2", "model.d_model=24", "model.d_inner=32", *HEADS],
 }
 RUN = ["recipe.budget.epochs=3", "trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu"]
 

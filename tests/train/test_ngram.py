@@ -12,15 +12,15 @@ import pytest
 
 import train.lmplz
 from corpora.prepare import prepare
-from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer
+from corpora.tokenizers import EOS, UNK, ListTokenizer
 from eval.scorers.causal import CausalScorer
 from eval.scorers.load import load_scorer
 from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.errors import ConfigError, RunError
-from tests.support.kneser_ney import KneserNey
 from tests.support.small_pretrained import policy
 from tests.support.small_runs import trained
+from tests.train.kneser_ney import KneserNey
 from train.config import run_id
 from train.estimate import PROCESS_BYTES, estimate
 from train.ngram import kenlm_words, load_ngram
@@ -254,18 +254,6 @@ def test_a_damaged_model_is_a_message_of_one_line(configure, lmplz):
             run.model.ngrams.write_bytes(ngrams)
         run.model.description.write_text(described, encoding="utf-8")
         with pytest.raises(RunError, match=rf"model\.kenlm: {message}[^\n]*$"):
-            load_scorer(run)
-
-
-def test_a_tokenizer_of_another_model_is_refused(configure, lmplz):
-    run = trained(configure())
-    own = load_tokenizer(run.model.tokenizer)
-    for tokens, message in (
-        ([*reversed(own.tokens[2:])], "its vocabulary .* is not the one"),
-        (own.tokens[2:-1], f"{len(own) - 1} tokens, .* was trained with {len(own)}"),
-    ):
-        ListTokenizer(own.config, tokens).save(run.model.tokenizer)
-        with pytest.raises(RunError, match=message):
             load_scorer(run)
 
 

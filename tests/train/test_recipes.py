@@ -1,10 +1,12 @@
 """Learning rates against the formulas of the papers and torch's schedules."""
 
+import pandas as pd
 import pytest
 import torch
 
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
+from tests.support import ROOT
 
 
 def test_cosine_is_torchs_cosine_over_the_runs_own_steps():
@@ -38,6 +40,15 @@ def test_published_recipes_of_the_two_models_of_the_curves():
     txl = compose("train", ["model=txl"])
     assert isinstance(txl.recipe.optimizer([torch.zeros(1, requires_grad=True)]), torch.optim.Adam)
     assert (txl.recipe.batch, txl.recipe.bptt, txl.recipe.lr, txl.recipe.clip) == (60, 150, 2.5e-4, 0.25)
+
+
+def test_rates_are_near_the_best_of_the_table_of_rates():
+    """A rate that is copied from another architecture can cost most of a nat per word: the LSTM's in a GRU does."""
+    table = pd.read_csv(ROOT / "analysis" / "results" / "recipes.csv")
+    for model, rows in table.groupby("model"):
+        losses = rows.pivot_table(values="valid", index="sample_words", columns="lr")
+        rate = compose("train", [f"model={model}"]).recipe.lr
+        assert (losses[rate] - losses.min(axis="columns")).max() < 0.2, model
 
 
 def test_wsd_keeps_its_rate_until_it_falls_in_a_line():

@@ -79,7 +79,7 @@ class ModelConfig:
         """Raise ConfigError if a model of this kind can't have a vocabulary of this size."""
 
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
-        """Return the words of a run's name, and the configuration that can change its numbers, or raise NoCorpus."""
+        """Return the words of a run's name, and the configuration that can change its numbers, or raise ConfigError."""
         check_chosen(run.corpus)
         words = [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"]
         if run.sample.shuffle is not None:

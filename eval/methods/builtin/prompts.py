@@ -102,13 +102,16 @@ def ask(
     templates: Templates,
     chat_template: ChatTemplate | None,
     policy: PolicyConfig,
+    pairs: pd.DataFrame,
 ) -> tuple[dict[Template, dict[str, Any]], dict[str, Any]]:
-    """Ask the questions of each template.
+    """Ask the questions of each template about `pairs`.
 
     Returns the columns (P,) of each template, and for metadata one prompt as the model read it, the answers' tokens,
     and system_role of a chat template: False if the system message stands first in the user's. The score is the
     logarithm of the answer's share of the probability of both, as the share itself is 1 where the model is sure.
     """
+    from eval.methods.sides import naming_the_pair
+
     users = [prompt for of_template in questions.values() for prompt in of_template.prompts]
     if chat_template is not None:
         prompts = [chat_template.prompt(templates.system, user) for user in users]
@@ -118,7 +121,8 @@ def ask(
         prompts = ["\n".join([*lines, user]) + (templates.cue or "") for user in users]
         space = templates.space or ""
     answers = [space + answer for answer in templates.answers or ()]
-    answered = scorer.continuations(prompts, answers, policy, chat_template is not None)
+    with naming_the_pair(prompts, pairs):
+        answered = scorer.continuations(prompts, answers, policy, chat_template is not None)
     read: dict[str, Any] = {"example": prompts[0], "answers": dict(zip(answers, answered.tokens, strict=True))}
     if chat_template is not None:
         read["system_role"] = chat_template.takes_system

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from corpora.annotate.run import annotate
 from corpora.config import CorporaConfig
 from corpora.prepare import Corpus, prepare
+from corpora.run import prepare_corpus
 from corpora.word_counts import sample_again
 from corpora.words import count_words
 from pairscale.command.compose import compose
@@ -182,6 +183,14 @@ def test_the_command_says_and_lists_what_is_left_out(words, tmp_path):
     text = (Path(corpus.text.folder) / "text.txt").read_text(encoding="utf-8").splitlines()
     assert all(text[int(row["line"]) - 1] == row["sentence"] for row in rows)
     assert {int(row["control_of"]) - 1 for row in rows} == THERES
+
+
+@pytest.mark.parametrize("others", [[], ["filter=existential_there"]])
+def test_a_list_without_an_ablation_is_refused(tmp_path, others):
+    overrides = ["corpus=toy", f"paths.store={tmp_path}/store", f"ablate.listing={tmp_path}/removed.csv", *others]
+    with pytest.raises(ConfigError, match=r"ablate\.listing=.* nothing is ablated here; give .*ablate\.action=remove"):
+        prepare_corpus(compose("corpora", overrides))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_rewriting_is_listed_with_both_forms(words, tmp_path):

@@ -81,11 +81,13 @@ def test_blanks_around_cells_that_are_not_quoted_are_removed(tmp_path, line, del
 
 
 def test_texts_of_json_are_kept_as_they_are_and_their_white_space_is_said(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"good": "A cat sleeps.", "bad": " A cat sleep."}\n')
+    """A pair of sentences that only differ in it is no tie."""
+    lines = ['{"good": "A cat sleeps.", "bad": " A cat sleep."}', '{"good": "A dog.", "bad": "A dog. "}']
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
     benchmark = load_benchmark(own_benchmark(tmp_path / "a.jsonl"))
-    assert benchmark.pairs["bad"].tolist() == [" A cat sleep."]
+    assert benchmark.pairs["bad"].tolist() == [" A cat sleep.", "A dog. "]
     (note,) = benchmark.notes
-    assert note.startswith("1 of 2 sentences begin or end with white space")
+    assert note.startswith("2 of 4 sentences begin or end with white space")
 
 
 def test_ratings_and_words_are_read_without_white_space(tmp_path):

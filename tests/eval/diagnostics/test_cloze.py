@@ -1,14 +1,16 @@
 """Predicted next words compared with plain loops over logits, for small models and tokenizers of every kind."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 import torch
 
-import eval.scorers.next_words
+import eval.scorers.base
 from corpora.tokenizers import EOS
-from eval.scorers.tokens import HubTokens, is_word
+from eval.scorers.next_words import hidden_words
+from eval.scorers.tokens import HubTokens, OurTokens, is_word
 from pairscale.errors import ConfigError, InputError
 from tests.support.random_models import LSTM, TXL, own_scorer, random_model
 from tests.support.small_pretrained import (
@@ -222,12 +224,35 @@ def test_probabilities_and_ranks_are_as_calculated_by_hand():
     assert answer.words == ["dog", "cats"]
 
 
+@pytest.mark.parametrize(("first", "second", "rank"), [(0.3, 0.6, 1), (0.5, 0.4, 2)])
+def test_the_first_token_of_a_candidate_goes_before_it_only_with_what_other_words_have_of_it(first, second, rank):
+    """p(candidate) is .18 or .2, which leaves .12 or .3 of its first token, itself a word, to other words."""
+    loaded = random_model(LSTM, "bpe", vocab_size=300)
+    tokens = [loaded.tokenizer.token(index) for index in range(len(loaded.tokenizer))]
+    words, pieces = ([token for token in tokens if re.fullmatch(form, token)] for form in ("▁[a-z]+", "[a-z]+"))
+    both = ((one[1:] + other, [tokens.index(one), tokens.index(other)]) for one in words for other in pieces)
+    candidate, span = next(pair for pair in both if loaded.tokenizer.encode(pair[0]) == pair[1])
+    with torch.no_grad():
+        loaded.model.untied.zero_()
+        loaded.model.output_bias.fill_(-60.0)
+        loaded.model.output_bias[[EOS, *span]] = torch.tensor([1 - first - second, first, second]).log()
+    (answer,) = own_scorer(loaded, 100).next_words(["Who saw a "], [[candidate]], 2, policy())
+    assert np.exp(answer.logprobs) == pytest.approx([first * second])
+    assert answer.ranks.tolist() == [rank]
+
+
+def test_a_masked_candidate_ends_before_the_full_stop_also_if_a_token_includes_the_space_before_it():
+    tokenizer, words = random_model(LSTM, "bpe", vocab_size=300).tokenizer, ["dog", "cats", "sleeps"]
+    readings = hidden_words([("Who saw a", word) for word in words], OurTokens(tokenizer, "", masked=True), "original")
+    assert readings.tokens.tolist() == [len(tokenizer.encode(word)) for word in words]
+
+
 def test_equal_contexts_are_read_once_in_bounded_memory(monkeypatch):
     scorer = own_scorer(random_model(LSTM, "bpe", vocab_size=300), 50)
     plain = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
     tokenizer, model = scorer.tokens.tokenizer, scorer.model.model
     rows, all_logprobs = [], model.all_logprobs
-    monkeypatch.setattr(eval.scorers.next_words, "CHUNK_BYTES", 4 * len(tokenizer) * 3)
+    monkeypatch.setattr(eval.scorers.base, "CHUNK_BYTES", 4 * len(tokenizer) * 3)
     monkeypatch.setattr(model, "all_logprobs", lambda hidden: rows.append(len(hidden)) or all_logprobs(hidden))
     bounded = scorer.next_words(CONTEXTS * 50, CANDIDATES * 50, 3, policy())
     longest = max(len(tokenizer.encode(f" {word}")) for words in CANDIDATES for word in words)

@@ -138,12 +138,13 @@ def test_two_prefix_scores_the_same_word_after_two_prefixes():
         assert (columns["good"].item(), columns["bad"].item()) == (-2, -3)
 
 
-def test_critical_words_are_located_by_characters_whatever_the_tokens():
-    """Tokens may include the space before a word, split it, or extend beyond it."""
+@pytest.mark.parametrize("ends", [[6, 10, 13], [6, 10, 12, 13]])  # "He has", " beg", "un." or "un" and "."
+def test_critical_words_are_located_by_characters_whatever_the_tokens(ends):
+    """Tokens may include the space before a word, split it, extend beyond it, or begin where it ends."""
     items = {"one_prefix_method": [True], "one_prefix_prefix": ["He has"], "one_prefix_word_good": ["begun"]}
     pairs = pd.DataFrame({"good": ["He has begun."], "paradigm": "p", "pair_id": "0", **items})
-    spans = np.asarray([[0, 6], [6, 10], [10, 13]])  # "He has", " beg", "un."
-    score = TokenScores(np.asarray([-1.0, -2.0, -4.0]), spans, np.zeros(3, bool))
+    spans = np.asarray([*zip([0, *ends], ends, strict=False)])
+    score = TokenScores(np.asarray([-1.0, -2.0, -4.0, -8.0])[: len(ends)], spans, np.zeros(len(ends), bool))
     assert scores_of("one_prefix", Side("good", pairs, [score]), prefix_span="sum").tolist() == [-6]
 
 

@@ -262,7 +262,7 @@ def test_probabilities_near_one_do_not_tie():
     sure = iter([-1.0, -47.0, -1.0, -70.0])
     plan = yes_no(judge, templates=["{sentence}"])
     other = scorer(byte_level())
-    other._logprobs = lambda before, targets, first, policy: [np.asarray([next(sure)]) for _ in targets]
+    other.model.read_texts = lambda texts, *_: [np.asarray([next(sure)]) for _ in texts]
     models = SimpleNamespace(score=judge.score, continuations=other.continuations)
     row = judge_with(models, plan, ("The cat", "The dog"))[0].iloc[0]
     assert row["good"] < row["bad"] < 0

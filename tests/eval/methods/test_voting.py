@@ -94,7 +94,7 @@ def test_tables_show_the_mean_the_deviation_and_the_best_template():
     answers = answers.drop(columns="phenomenon")
     table = accuracy_table("t", "none", answers, items, "wrong")
     cells = {column.header: str([*column.cells][-1]) for column in table.columns}
-    assert [cells[name] for name in ("accuracy", "±", "best", "ties")] == ["44.4", "19.2", "66.7", "1"]
+    assert [cells[name] for name in ("accuracy", "best", "ties")] == ["44.4 ± 19.2", "66.7", "1"]
     votes, _ = vote({"yes_no": answers}, Votes({"yes_no": 3}, 2))
     chosen = answers.assign(order=["A", "A", "B"] * 3)  # A, A, A of template a; A, B, A of b; A, none, A of c
     table = methods_table("t", {"ab_prompt": chosen, "vote_p": votes}, items, "wrong")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval import surprisals
-from eval.scorers.predictions import Windows
+from eval.scorers.predictions import spans_of_windows
 from pairscale.errors import ConfigError, InputError
 from tests.support.random_models import LSTM, TXL, own_scorer, random_model
 from tests.support.small_pretrained import (
@@ -125,7 +125,7 @@ def test_our_own_models_have_the_log_probabilities_of_their_scores(architecture,
 def test_windows_count_each_token_once_with_at_least_what_a_step_leaves(tokens, size, data):
     step = data.draw(st.integers(1, size))
     counted = []
-    for begin, end, first in Windows(size, step).over(tokens):
+    for begin, end, first in spans_of_windows(tokens, size, step):
         assert 0 <= begin <= first <= end <= tokens
         assert end - begin <= size
         assert first == 0 or first - begin >= size - step
@@ -142,7 +142,7 @@ def test_a_long_text_is_read_in_windows():
     network, tokenizer = MODEL
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     (found,) = SCORER.predictions([text], window=6, step=2)
-    for begin, end, first in Windows(6, 2).over(len(ids)):
+    for begin, end, first in spans_of_windows(len(ids), 6, 2):
         with torch.no_grad():
             lines = (
                 network(torch.tensor([[tokenizer.bos_token_id, *ids[begin:end]]])).logits[0].double().log_softmax(-1)

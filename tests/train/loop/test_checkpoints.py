@@ -15,6 +15,8 @@ from pairscale.errors import RunError, WriteError
 from pairscale.files import sha256_file, write_bytes
 from tests.bench.stages import LSTM, SMALL, contents, difference
 from tests.support.small_runs import trained
+from train.loop.device import Ranks
+from train.loop.state import TrainState
 from train.loop.training import LanguageModelling
 from train.runs.folder import RunFolder
 
@@ -105,6 +107,13 @@ def flip(path: Path) -> None:
 def read_stderr(capsys) -> str:
     """Return the standard error as one line."""
     return " ".join(capsys.readouterr().err.split())
+
+
+def test_the_logged_loss_is_the_mean_over_the_tokens_since_it_was_last_taken():
+    state = TrainState(torch.nn.Linear(1, 1), Ranks())
+    state.add_loss(torch.tensor(6.0), 2)
+    state.add_loss(torch.tensor(3.0), 4)
+    assert [state.take_loss(), state.take_loss()] == [1.5, 0.0]
 
 
 def test_two_checkpoints_are_kept_and_name_their_digest(stopped_run):

@@ -87,9 +87,7 @@ DAMAGE = {
     "pairscale.json: missing": lambda folder: folder.model.description.unlink(),
     "pairscale.json: version 99": lambda folder: change(folder, version=99),
     "pairscale.json: no architecture 'mgu'": lambda folder: change(folder, kind="mgu"),
-    "pairscale.json: $.digest: expected str, got null": lambda folder: change(folder, digest=None),
     "pairscale.json: $.config: without name": lambda folder: change(folder, config={"hidden": 8, "wings": 2}),
-    "tokenizer: 8 tokens": lambda folder: change(folder, vocabulary=5),
 }
 
 

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from analysis import runs
+from analysis.__main__ import run as analyse
 from corpora.prepare import prepare
 from eval.run import score_study
 from eval.scorers.load import load_scorer
@@ -23,7 +24,7 @@ from pairscale.command.compose import compose
 from pairscale.errors import PairscaleError
 from pairscale.files import sha256_file, write_json
 from tests.bench.stages import LSTM, SMALL
-from tests.support.commands import run_command
+from tests.support.commands import exit_code
 from tests.support.small_runs import trained
 from train.runs.folder import RunFolder
 
@@ -101,9 +102,12 @@ def test_foreign_checkpoints_execute_nothing(foreign, write):
         trained(config)
 
 
-@pytest.mark.parametrize("write", [evil, evil_archive])
-@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer/vocab.txt", "tokenizer/model.spm", "pairscale.json"])
-def test_foreign_models_and_tokenizers_execute_nothing(foreign, write, name):
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [("model.safetensors", evil), ("model.safetensors", evil_archive), ("tokenizer/vocab.txt", evil),
+     ("tokenizer/model.spm", evil_archive), ("pairscale.json", evil)],
+)  # fmt: skip
+def test_foreign_models_and_tokenizers_execute_nothing(foreign, name, write):
     config, run = foreign
     write(run.model.path / name)
     if not name.endswith(".json"):
@@ -123,7 +127,7 @@ def test_the_code_in_a_models_folder_is_not_executed(foreign):
         assert load_scorer(folder).score(["The cat sleeps ."])[0].logprobs.sum() < 0
 
 
-def test_foreign_configurations_execute_nothing(foreign):
+def test_foreign_configurations_execute_nothing(foreign, capsys):
     config, run = foreign
     run.config.write_text(YAML)
     with pytest.raises(PairscaleError, match=r"study=s: 1 of 1 runs could not be scored"):
@@ -131,9 +135,8 @@ def test_foreign_configurations_execute_nothing(foreign):
     with pytest.raises(PairscaleError, match=r"config\.yaml: not readable as YAML"):
         load_scorer(run)
     paths = [f"paths.{name}={Path(name).resolve()}" for name in ("runs", "reports")]
-    done = run_command("analysis", "study=s", *paths)
-    assert done.returncode == 2
-    assert "config.yaml: not readable as YAML" in done.stderr
+    assert exit_code("analysis", analyse, "study=s", *paths) == 2
+    assert "config.yaml: not readable as YAML" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("key", ["trust_remote_code", "allow_pickle"])

@@ -37,10 +37,6 @@ AXES = {
         ["corpus.seed=1", "corpus.seed=2"],
         ["lstm_tiny, corpus.seed=1", "lstm_tiny, corpus.seed=2"],
     ),
-    "two that go together": (
-        ["tokenizer.vocab_size=10 recipe.budget.epochs=1", "tokenizer.vocab_size=20"],
-        ["lstm_tiny, epochs=1.0, vocab_size=10", "lstm_tiny, epochs=5.0, vocab_size=20"],
-    ),
     "recipe": (
         ["recipe=lstm_tiny recipe.budget.epochs=5", "recipe=lstm_small recipe.budget.epochs=5"],
         ["lstm_tiny, recipe=lstm_tiny", "lstm_tiny, recipe=lstm_small"],
@@ -74,22 +70,6 @@ def test_groups_are_named_by_the_values_that_vary(axis):
     assert notes == []
 
 
-LAYERS = {
-    "one": "corpus=toy model=lstm_tiny model.layers=1 model.dropout=0.4",
-    "two": "corpus=toy model=lstm_tiny model.layers=2 model.dropout=0.1",
-}
-
-
-@pytest.mark.parametrize("other", ["", "model=gpt2_tiny", "model=ngram"])
-def test_a_run_without_the_keys_that_differ_hides_nothing(other):
-    configs = {run: plain(point) for run, point in LAYERS.items()}
-    if other:
-        configs["other"] = plain(f"corpus=toy {other}")
-    names, _ = labels(configs)
-    assert names.pop("other", "") == other.partition("=")[2]
-    assert names == {"one": "lstm_tiny, dropout=0.4, layers=1", "two": "lstm_tiny, dropout=0.1, layers=2"}
-
-
 @pytest.mark.parametrize("other", ["", "model=ngram"])
 def test_differences_between_models_are_noted_also_beside_runs_that_lack_the_key(other):
     """An n-gram model has no steps, so its recipe has no warm-up: the other two differ in theirs and in the batch."""
@@ -106,19 +86,6 @@ def test_differences_between_models_are_noted_also_beside_runs_that_lack_the_key
     assert "recipe.warmup is 0.1 (lstm_tiny), 0.2 (txl_tiny)" in note
 
 
-def test_a_difference_that_one_model_names_and_another_does_not_is_noted():
-    sizes = {"a": ("lstm_tiny", 10), "b": ("lstm_tiny", 20), "c": ("txl_tiny", 30)}
-    names, notes = labels(
-        {
-            run: plain(f"corpus=toy recipe=lstm_tiny model={model} tokenizer.vocab_size={size}")
-            for run, (model, size) in sizes.items()
-        }
-    )
-    assert names == {"a": "lstm_tiny, vocab_size=10", "b": "lstm_tiny, vocab_size=20", "c": "txl_tiny"}
-    (note,) = notes
-    assert "tokenizer.vocab_size is 10 (lstm_tiny, vocab_size=10), 20 (lstm_tiny, vocab_size=20), 30 (txl_tiny)" in note
-
-
 VARIED = {
     "model.layers": (1, 2),
     "model.dropout": (0.1, 0.4),
@@ -128,9 +95,7 @@ VARIED = {
 
 
 @given(
-    st.lists(
-        st.tuples(st.sampled_from(["lstm_tiny", "gpt2_tiny"]), *map(st.sampled_from, VARIED.values())), min_size=1
-    ),
+    st.lists(st.tuples(st.sampled_from(["lstm_tiny", "gpt2_tiny"]), *map(st.sampled_from, VARIED.values())), min_size=1)
 )
 @settings(max_examples=60, deadline=None)
 def test_a_name_is_shared_by_runs_that_are_equal_and_by_no_others(runs):
