@@ -154,11 +154,11 @@ def test_macros_aliases_and_empty_lines():
         ("v:verb.base {v:noun.singular / b}", "verb has the same label"),
         ("v:verb {a / b}", "'v:verb': a word has no label or conditions"),
         ("noun.z {a / b}", "'z': no such variable in grammar.yaml. Declared: n, c"),
-        ("$End {a / b}", "'$End': no such macro in grammar.yaml; available: none"),
+        ("$End {a / b}", "'$End': no such macro in grammar.yaml. Available: none"),
         ("noun.singular[class=clothes] {a / b}", "no row of the table 'noun' fits"),
         ("NP[n] {a / b}", "no heading fits NP[singular]"),
-        ("the {noun.n} .", "must be {good / bad}"),
-        ("the {noun.singular / noun.plural} *sleep .", "'*' marks the critical word"),
+        ("the {noun.n} .", "must have the form {good / bad}"),
+        ("the {noun.singular / noun.plural} *sleep .", "'*' must mark the critical word"),
     ],
 )
 def test_errors_name_the_template_and_the_constraint(skeleton, message):
@@ -172,11 +172,11 @@ def test_errors_name_the_template_and_the_constraint(skeleton, message):
 def test_an_exhausted_template_reports_why_draws_were_rejected():
     template = paradigm("noun.singular[class=text] noun.singular[class=text] {a / b}", small(distinct=["noun"]))
     with pytest.raises(
-        Exhausted, match=r"mine: no more than 0 pairs can be drawn: of 4,000 further draws 4,000 with two"
+        Exhausted, match=r"mine: no more than 0 pairs can be drawn; 4,000 further draws were rejected \(4,000 with two"
     ):
         next(template.pairs(random.Random(0), 1))
     template = paradigm("noun.singular[class=text] {yes now / no}", small())
-    with pytest.raises(Exhausted, match="further draws 4,000 of unequal length"):
+    with pytest.raises(Exhausted, match="further draws were rejected \(4,000 of unequal length"):
         next(template.pairs(random.Random(0), 1))
 
 
@@ -198,7 +198,9 @@ def test_spelling():
 @pytest.mark.parametrize("change", [{"prefix": "three"}, {"author": "me"}])
 def test_a_template_has_its_keys_and_no_others(change):
     description = {"phenomenon": "p", "field": "f", "prefix": "one", "skeleton": "{a / b} ."}
-    with pytest.raises(InputError, match=r"paradigms\.yaml: mine: must have phenomenon, .*prefix one\|two\|none"):
+    with pytest.raises(
+        InputError, match=r"paradigms\.yaml: mine: must have the keys phenomenon, .*prefix one\|two\|none"
+    ):
         Paradigm("mine", description | change, small())
 
 

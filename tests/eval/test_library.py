@@ -98,7 +98,7 @@ def test_pairs_and_methods_that_cannot_be_judged_raise_errors(folder):
     scorer = load_scorer(folder)
     with pytest.raises(InputError, match=r"pairs: no column bad; there are good"):
         judge(scorer, pd.DataFrame({"good": ["The"]}))
-    with pytest.raises(ConfigError, match=r"method=vote_p: counts the votes of yes_no"):
+    with pytest.raises(ConfigError, match=r"method=vote_p: this method counts the votes of yes_no"):
         judge(scorer, [("The cat", "The cats")], ["vote_p"])
     with pytest.raises(InputError, match=r"pair_id 1 is twice in pairs"):
         judge(scorer, pd.DataFrame({"good": ["The", "A"], "bad": ["the", "a"], "pair_id": [1, 1]}))

@@ -169,9 +169,9 @@ BAD_FILES = [
     ("a.csv", CSV + b'"A\ncat.","A\ncats.",2\nA cow.,A cows.\n', r"line 6: 2 cells, must be 3"),
     ("a.csv", CSV + b"A cat, too.,A cats.,2\n", r"line 3: 4 cells, must be 3"),
     ("a.csv", b"good,bad,good\na,b,c\n", r"line 1: two columns named good"),
-    ("a.csv", b"good,bad\n", r"a\.csv: holds no rows"),
-    ("a.jsonl", b"\n \n", r"a\.jsonl: holds no rows"),
-    ("a.parquet", parquet([{"good": "a"}][:0]), r"a\.parquet: holds no rows"),
+    ("a.csv", b"good,bad\n", r"a\.csv: has no rows"),
+    ("a.jsonl", b"\n \n", r"a\.jsonl: has no rows"),
+    ("a.parquet", parquet([{"good": "a"}][:0]), r"a\.parquet: has no rows"),
     ("a.csv", b"good;bad\na;b\n", r"no column good or .*benchmark\.delimiter"),
     ("a.csv", b"good,bad,sentence_bad\na,b,c\n", r"both bad and sentence_bad"),
     ("a.csv", CSV + b"A cat., ,2\n", r"line 3: bad is ''"),
@@ -232,7 +232,7 @@ def test_files_are_chosen_by_patterns_and_unusable_ones_raise_errors(tmp_path):
     assert load(tmp_path)["paradigm"].tolist() == ["b"]
     assert load(tmp_path, files=["**/*.jsonl", "b.*"])["paradigm"].tolist() == ["a", "b"]
     (tmp_path / "c.csv").write_text("good,bad\na,b\n")
-    with pytest.raises(ConfigError, match=r"holds \.csv and \.jsonl files; say which by benchmark\.files"):
+    with pytest.raises(ConfigError, match=r"has \.csv and \.jsonl files\. Choose one kind, .*benchmark\.files"):
         load(tmp_path)
     for values, message in (
         ({"files": ["*.tsv"]}, r"folder with \*\.tsv files"),
@@ -277,7 +277,9 @@ def test_a_data_set_of_the_hub_is_read_or_raises_one_line_errors(monkeypatch):
     expected = [["a", "0", "0."], ["a", "1", "1."], ["b", "0", "B."]]
     assert pairs[["paradigm", "pair_id", "good"]].to_numpy().tolist() == expected
     assert requests == [("some/set", subset, "test", "v1") for subset in "ab"]
-    with pytest.raises(ConfigError, match=r"some/set: a: has the splits train, test: give benchmark\.split=NAME"):
+    with pytest.raises(
+        ConfigError, match=r"some/set: a: has the splits train, test\. Choose one: benchmark\.split=NAME"
+    ):
         load_benchmark(BenchmarkConfig(**hub))
     rows["a"][1]["bad"] = None
     with pytest.raises(InputError, match=r"some/set: a: row 2: bad is None"):
@@ -289,7 +291,9 @@ def test_a_data_set_of_the_hub_is_read_or_raises_one_line_errors(monkeypatch):
         raise RuntimeError("Dataset scripts are no longer supported\nmore")
 
     monkeypatch.setattr("datasets.get_dataset_config_names", broken)
-    with pytest.raises(InputError, match=r"needs some/set from the Hugging Face hub .* give benchmark\.path") as error:
+    with pytest.raises(
+        InputError, match=r"cannot load some/set from the Hugging Face Hub .* add benchmark\.path"
+    ) as error:
         load_benchmark(BenchmarkConfig(**hub))
     assert "\n" not in str(error.value)
 

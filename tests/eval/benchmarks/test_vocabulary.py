@@ -179,7 +179,7 @@ def test_paradigms_that_a_vocabulary_cannot_fill_are_left_out(tmp_path):
     more = load_benchmark(benchmark(**settings | {"paradigms": names[:1], "pairs": LEAST_PAIRS + 50}))
     assert more.pairs["good"].tolist()[:5] == loaded.pairs["good"].tolist()
     vocabulary(tmp_path, ["the"])
-    with pytest.raises(InputError, match="no paradigm has 200 pairs; anaphor_gender_agreement: "):
+    with pytest.raises(InputError, match="no paradigm has 200 pairs. For example, anaphor_gender_agreement: "):
         load_benchmark(benchmark(**settings))
 
 

@@ -101,7 +101,7 @@ def test_a_bad_file_of_answers_raises_a_one_line_error(tmp_path, one, message):
 def test_answers_that_are_missing_or_on_other_pairs_are_rejected(tmp_path):
     with pytest.raises(InputError, match=f"people: no files of answers .* in {tmp_path}"):
         read_answers([str(tmp_path)])
-    with pytest.raises(InputError, match=r"on blimp \(pairs adadadad\), must be on blimp \(pairs bebebebe\)"):
+    with pytest.raises(InputError, match=r"about blimp \(pairs adadadad\), but must be about blimp \(pairs bebebebe\)"):
         count(write_answers(tmp_path, content(digest="ad" * 32)))
     for changed in (["answers", 0, "first"], ["answers", 0, "pair_id"], ["answers", 0, "paradigm"]):
         with pytest.raises(InputError, match="damaged: blimp has no such pair"):
@@ -121,7 +121,9 @@ def test_notes_list_the_answers_that_do_not_count(tmp_path):
     assert "native_only=true" in notes[1]
     for options, raters in ((["max_failed_checks=1"], 2), (["max_failed_checks=2", "native_only=false"], 4)):
         assert count(paths, *(f"questionnaire.{option}" for option in options))[0]["rater"].nunique() == raters
-    with pytest.raises(InputError, match=r"no answers on blimp count\. Left out: 6 answers .*: not a native"):
+    with pytest.raises(
+        InputError, match=r"none of the answers about blimp counts\. Left out 6 answers .*: not a native"
+    ):
         count([f"{tmp_path}/3.json"])
 
 
