@@ -261,7 +261,7 @@ def _empty_split(name: str, source: str, split: SplitConfig, documents: int, sen
         shorter = max(1, sentences // ENOUGH_DOCUMENTS)
         advice = f"cut documents into shorter ones with corpus.document_sentences={shorter}, or {advice}"
     return InputError(
-        f"{source}: the text has too few documents ({documents}), so that none was assigned to {use} "
+        f"{source}: the text has too few documents ({documents}), so none was assigned to {use} "
         f"(corpus.split.valid={split.valid:g}, corpus.split.test={split.test:g}). To get one, {advice}."
     )
 

@@ -118,8 +118,7 @@ class BenchmarkConfig:
         for name in sorted(of_forms - set(read)):
             if getattr(self, name) not in (None, ColumnsConfig(), getattr(BenchmarkConfig, name, None)):
                 raise ConfigError(
-                    f"benchmark.{name}={getattr(self, name)}: a benchmark of form={self.form} doesn't use this key. "
-                    "Leave it out."
+                    f"benchmark.{name}={getattr(self, name)}: form={self.form} doesn't use this key. Leave it out."
                 )
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null.")

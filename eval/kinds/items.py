@@ -120,13 +120,13 @@ class ClozeWork(ItemsWork):
         ours, theirs = (
             of.assign(name=of["name"].str.replace("_", " ")) for of in (self.measured(self.folder), published)
         )
-        beside = {model: model for model in ("BERT base", "BERT large") if width >= WIDTH}  # Ettinger 2020, uncased
+        headings = {model: model for model in ("BERT base", "BERT large") if width >= WIDTH}  # Ettinger 2020, uncased
         caption = (
             f"Accuracy in %. {_INTERVALS} of this kind. ±: standard deviation over trials. Ties, and words that the "
             "model cannot express, count as errors; 'known' leaves out items with such words."
         )
         names = {"level": "measure", "name": "contexts"}
-        yield measures_table(self.title + self.scored_already, caption, ours, theirs, names, beside)
+        yield measures_table(self.title + self.scored_already, caption, ours, theirs, names, headings)
         unknown = read_answer_file(self.folder, "cloze")[0].query("~expressible")
         items = unknown.groupby("candidate", sort=False)["item"].unique()
         if len(items):
@@ -165,15 +165,15 @@ class SuitesWork(ItemsWork):
 
     def tables(self, width: int) -> Iterator[Table]:
         """Yield a row for each overall score, circuit and suite."""
-        measures, beside = self.measured(self.folder), {}
+        measures, headings = self.measured(self.folder), {}
         caption = f"Success in %. {_INTERVALS}. Ties count as failures. 'known': items without <unk> in their regions."
         if width >= WIDTH:
-            beside = {"GRNN": "GRNN", "JRNN": "JRNN", "Transformer-XL": "TXL", "GPT-2": "GPT-2"}
-            caption += f"\n{', '.join(beside.values())}: Hu et al. 2020"
+            headings = {"GRNN": "GRNN", "JRNN": "JRNN", "Transformer-XL": "TXL", "GPT-2": "GPT-2"}
+            caption += f"\n{', '.join(headings.values())}: Hu et al. 2020"
         bold = (suites.OVERALL, suites.CIRCUIT)
         measures, published = measures[measures["level"].isin([*bold, suites.SUITE])], read_published(SYNTAXGYM)
         title, names = self.title + self.scored_already, {"name": "suites"}
-        yield measures_table(title, caption, measures, published, names, beside, bold)
+        yield measures_table(title, caption, measures, published, names, headings, bold)
 
 
 class RatingsWork(ItemsWork):

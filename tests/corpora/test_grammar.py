@@ -176,7 +176,7 @@ def test_an_exhausted_template_reports_why_draws_were_rejected():
     ):
         next(template.pairs(random.Random(0), 1))
     template = paradigm("noun.singular[class=text] {yes now / no}", small())
-    with pytest.raises(Exhausted, match="further draws were rejected \(4,000 of unequal length"):
+    with pytest.raises(Exhausted, match=r"further draws were rejected \(4,000 of unequal length"):
         next(template.pairs(random.Random(0), 1))
 
 

@@ -188,7 +188,9 @@ def test_the_command_says_and_lists_what_is_left_out(words, tmp_path):
 @pytest.mark.parametrize("others", [[], ["filter=existential_there"]])
 def test_a_list_without_an_ablation_is_refused(tmp_path, others):
     overrides = ["corpus=toy", f"paths.store={tmp_path}/store", f"ablate.listing={tmp_path}/removed.csv", *others]
-    with pytest.raises(ConfigError, match=r"ablate\.listing=.* nothing is ablated here; give .*ablate\.action=remove"):
+    with pytest.raises(
+        ConfigError, match=r"ablate\.listing=.* there is nothing to list, .* Add .*ablate\.action=remove"
+    ):
         prepare_corpus(compose("corpora", overrides))
     assert list(tmp_path.iterdir()) == []
 
@@ -234,7 +236,7 @@ def test_a_sample_larger_than_what_is_left_is_told(words):
 
 
 def test_a_text_without_annotation_is_told(words, tmp_path):
-    with pytest.raises(ConfigError, match=r"there is no annotation in .*python -m corpora.annotate corpus="):
+    with pytest.raises(ConfigError, match=r"there is no annotation in .*python -m corpora.annotate and the same"):
         _ = corpus_of([*words, f"paths.store={tmp_path}"], "remove").intervention
 
 

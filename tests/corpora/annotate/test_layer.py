@@ -75,7 +75,7 @@ def test_a_layer_is_chosen_by_name_unless_it_is_the_only_one(tmp_path):
 def test_an_unfinished_layer_is_none(tmp_path):
     text = text_store(tmp_path, ["Dogs sleep ."])
     write_part(part_path(layer_folder(tmp_path, "spacy"), 0), [])  # of a command that was killed
-    with pytest.raises(ConfigError, match=r"python -m corpora.annotate corpus="):
+    with pytest.raises(ConfigError, match=r"python -m corpora.annotate and the same"):
         open_layer(tmp_path, None, text)
 
 

@@ -155,7 +155,7 @@ def test_missing_folders_and_invalid_settings_raise_errors(tmp_path):
     for override, message in (
         ("benchmark.quote_marks=none", r"benchmark\.quote_marks=none: must be one of as_published, straight"),
         ("benchmark.top_words=0", r"benchmark\.top_words=0: must be .*from 1"),
-        ("benchmark.shuffles=2", r"benchmark\.seed=null: must be a number"),
+        ("benchmark.shuffles=2", r"benchmark\.seed=null with benchmark\.shuffles=2: must be a number"),
     ):
         with pytest.raises(ConfigError, match=message):
             compose("eval", ["benchmark=role", override])

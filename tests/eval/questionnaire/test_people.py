@@ -80,7 +80,7 @@ def with_change(place, value, **of):
         (content(version=1), "version 1, this code reads 2"),
         (content(rater=EVIL), "$.rater: expected str matching"),
         (content(benchmark=EVIL), "$.benchmark: expected str matching"),
-        (" " * (MAX_BYTES + 1), "larger than any file of answers"),
+        (" " * (MAX_BYTES + 1), "too large for a file of answers"),
         (content(digest="7"), "$.digest: expected 64 hexadecimal digits"),
         (content(answers=[]), "$.answers: expected array of length >= 1"),
         (with_change(["answers", 0, "chosen"], "third"), "$.answers[0].chosen: invalid enum value 'third'"),

@@ -114,7 +114,7 @@ def test_a_surprisal_that_is_no_number_is_an_error(study):
 
 
 def test_commands_that_name_no_text_or_model_are_refused(study, monkeypatch):
-    for override, message in (("text=null", "text=null: give text=FILE"), ("study=null", "study=null: name a study")):
+    for override, message in (("text=null", "Add text=FILE"), ("study=null", "Add study=NAME")):
         with pytest.raises(ConfigError, match=message):
             run(configured(study, override))
     with monkeypatch.context() as patch:

@@ -76,11 +76,11 @@ def test_folders_without_suites_are_refused(tmp_path):
         (["meta"], {}, r"\$\.meta: without "),
         (["items"], [], r"\$\.items: "),
         (["predictions", 0, "type"], "code", r"\$\.predictions\[0\]\.type: "),
-        (["predictions", 0, "formula"], "(3;%x%)<1", r"region 3 of x, which is not there"),
+        (["predictions", 0, "formula"], "(3;%x%)<1", r"region 3 of x; there is none"),
         (["predictions", 0, "formula"], "(*;%x%)<1", r"of x, which is not there"),
         (["predictions", 0, "formula"], "(5;%sing%)<1", r"region 5 of sing, which is not there"),
         (["predictions", 0, "formula"], "exec", r"'exec' is not a formula"),
-        (["region_meta"], {"1": "a", "2": "b", "3": "c", "5": "d"}, r"the regions of region_meta, 1 to 4"),
+        (["region_meta"], {"1": "a", "2": "b", "3": "c", "5": "d"}, r"the regions of region_meta \(1 to 4\)"),
         (["items", 1, "conditions", 0, "condition_name"], "x", r"wrong: item 2, condition sing, region 1"),
         (["items", 1, "conditions", 0, "regions"], [], r"wrong: item 2, condition sing, region 1"),
         (["items", 0, "conditions"], [], r"each item must have the same conditions"),
@@ -107,7 +107,7 @@ def test_others_are_refused(tmp_path, place, value, message):
     ("override", "message"),
     [
         ("benchmark.pairs=3", r"benchmark\.pairs=3: form=syntaxgym doesn't use this key"),
-        ("benchmark.suites=[]", r"benchmark\.suites=\[\]: must name at least one"),
+        ("benchmark.suites=[]", r"benchmark\.suites=\[\]: name at least one suite"),
         ("benchmark.name=mine", r"benchmark\.name=mine: must be one of syntaxgym"),
     ],
 )
