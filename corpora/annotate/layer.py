@@ -143,8 +143,8 @@ def open_layer(corpus: Path, name: str | None, text: TextStore) -> Layer:
     names = layer_names(corpus)
     if not names:
         raise ConfigError(
-            f"corpus {corpus.name}: there is no annotation in {corpus}. Make one with python -m corpora.annotate and the "
-            "same corpus settings."
+            f"corpus {corpus.name}: there is no annotation in {corpus}. Make one with python -m corpora.annotate and "
+            "the same corpus settings."
         )
     if name is None and len(names) > 1:
         raise ConfigError(

@@ -146,7 +146,9 @@ def read_suite(file: Path) -> tuple[str, pd.DataFrame, list[Formula]]:
     formulas = [Formula.parse(prediction["formula"], str(file)) for prediction in data["predictions"]]
     for region in (region for formula in formulas for region in formula.regions):
         if region not in product(conditions, [None, *numbers]):
-            raise InputError(f"{file}: a formula has region {region.number} of {region.condition}; there is none.")
+            raise InputError(
+                f"{file}: a formula has region {region.number or '*'} of {region.condition}; there is none."
+            )
     columns = [*_SENTENCE, "region", "name", "content", "text", "start", "end"]
     return name, pd.DataFrame(rows, columns=columns), formulas
 

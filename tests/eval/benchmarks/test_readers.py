@@ -238,7 +238,7 @@ def test_files_are_chosen_by_patterns_and_unusable_ones_raise_errors(tmp_path):
         ({"files": ["*.tsv"]}, r"folder with \*\.tsv files"),
         ({"files": ["/etc/*"]}, r"benchmark\.files=\['/etc/\*'\]: must be patterns relative to the folder"),
         ({"files": [""]}, r"benchmark\.files=\[''\]: must be patterns relative to the folder"),
-        ({"subset": "x"}, r"benchmark\.subset: of a data set of the hub"),
+        ({"subset": "x"}, r"benchmark\.subset=x: this is for data sets of the hub"),
         ({"files": ["b.*"], "columns": {"good": "text"}}, r"no column 'text' \(benchmark\.columns\.good\)"),
     ):
         with pytest.raises((ConfigError, InputError), match=message):

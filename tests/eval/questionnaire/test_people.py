@@ -115,7 +115,7 @@ def test_notes_list_the_answers_that_do_not_count(tmp_path):
     assert set(judgements["rater"]) == {"1" * 16}
     assert judgements["seconds"].tolist() == [0.9] * 6
     assert [note.partition(" files")[0] for note in notes] == [
-        "Left out: 12 answers in 2 of 4", "Left out: 6 answers in 1 of 4",
+        "Left out 12 answers in 2 of 4", "Left out 6 answers in 1 of 4",
     ]  # fmt: skip
     assert "max_failed_checks=0" in notes[0]
     assert "native_only=true" in notes[1]
@@ -131,7 +131,7 @@ def test_a_pair_that_one_person_judged_twice_counts_once(tmp_path):
     judgements, notes = count(write_answers(tmp_path, content(), content(right=False)))
     assert judgements["right"].tolist() == [True] * 6
     (note,) = notes
-    assert note.startswith("Left out: 6 answers in 1 of 2 files")
+    assert note.startswith("Left out 6 answers in 1 of 2 files")
 
 
 # Agreement
