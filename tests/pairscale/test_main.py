@@ -96,7 +96,7 @@ def sweep(tmp_path, monkeypatch, capsys):
         (["recipe=wsd_words", "recipe.budget.epochs=1"], "exactly one of epochs (got 1.0) and words (got 2M)"),
         (["recipe.budget.words=2M"], "exactly one of epochs (got "),
         (["model.dropout=7"], "model.dropout=7: must be"),
-        (["corpus=local"], "No text chosen. Add corpus.path=FILE"),
+        (["corpus=local"], "corpus.path: not set"),
     ],
 )
 def test_what_fails_every_run_of_a_sweep_is_said_once_before_the_first(sweep, tmp_path, command, overrides, reason):
