@@ -1,9 +1,8 @@
-"""Text in: corpora from their sources to splits, samples, tokenizers and token stores.
+"""Read corpora, split them, draw samples from them, and fit tokenizers.
 
 Start at `prepare` (prepare.py). It reads documents (sources/, toy/), writes the text store (text.py), fits a tokenizer
-(tokenizers.py), encodes the text into the token store (store.py), and draws samples (samples.py), without a
-construction if asked to (constructions/ finds it, ablation/ acts on it). kept.py is how folders of the store are
-written once and checked; fast_tokenizers.py writes the tokenizers as transformers reads them; words.py defines a word;
-annotate/ parses a text; grammar/ is the engine behind the toy language and the generated minimal pairs. Nothing here
-knows of models or benchmarks.
+(tokenizers.py), encodes the text into the token store (store.py), and draws samples (samples.py). A sample can leave
+out a construction, which constructions/ finds and ablation/ removes or rewrites. kept.py writes folders of the store
+once and checks them, fast_tokenizers.py writes tokenizers for transformers, words.py defines what a word is, annotate/
+parses a text, and grammar/ generates the toy language and minimal pairs. Nothing here depends on models or benchmarks.
 """

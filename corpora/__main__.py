@@ -1,4 +1,4 @@
-"""The corpora command: prepare a corpus and print its sizes."""
+"""The command `python -m corpora`: prepare a corpus and print its sizes."""
 
 from corpora.config import CorporaConfig
 from pairscale.command.main import main

@@ -1,7 +1,7 @@
-"""Tokenizers of a study as fast tokenizers, with the same ids and character offsets, and the files of these.
+"""Convert tokenizers to fast tokenizers of transformers, with the same ids and character offsets, and save these.
 
-All but those of jieba's words are files of the `tokenizers` library (`is_serialisable`): Python cuts these, which
-tokenizer.json cannot contain.
+All of them become files of the `tokenizers` library except jieba's (`is_serialisable`): its words are cut by Python
+code, which tokenizer.json cannot contain.
 """
 
 from pathlib import Path
@@ -18,16 +18,24 @@ from pairscale.errors import ConfigError
 from pairscale.files import write_json, write_text
 
 MASK_TEXT, PAD_TEXT = "<mask>", "<pad>"
-SPACE = "▁"  # as SentencePiece writes it
-NEEDS_CODE = "trust_remote_code=True"  # in place of the unknown word in the file of a tokenizer with code
-_CODE = Path(__file__).with_name("tokenization_pairscale.py")  # which travels
+SPACE = "▁"  # SentencePiece's sign for a space
+NEEDS_CODE = "trust_remote_code=True"  # replaces the unknown word in the file of a tokenizer that needs code
+_CODE = Path(__file__).with_name("tokenization_pairscale.py")  # copied next to the tokenizer
 
 
 def save_fast_tokenizer(folder: Path, tokenizer: Tokenizer, masked: bool, positions: int | None) -> None:
-    """Write the files from which transformers makes the tokenizer of a model that reads `positions` tokens at most.
+    """Write the files from which transformers loads a tokenizer.
 
-    Unlike a scorer's tokenizer it reads the spelling of a special token in a text as that token: tools write "<eos>"
-    there. Raises WriteError, and ConfigError as `backend_of`.
+    Unlike a scorer's tokenizer, it takes the spelling of a special token in a text for that token, because other tools
+    write "<eos>" there.
+
+    Args:
+        folder: The folder to write to.
+        tokenizer: The tokenizer to save.
+        masked: True for a masked model.
+        positions: The maximum number of tokens that the model reads; None for no maximum.
+
+    Raises WriteError, and the ConfigError of `backend_of`.
     """
     backend, names = backend_of(tokenizer, masked)
     described: dict[str, Any] = {
@@ -39,7 +47,7 @@ def save_fast_tokenizer(folder: Path, tokenizer: Tokenizer, masked: bool, positi
         **({} if positions is None else {"model_max_length": positions}),
     }
     if not is_serialisable(tokenizer):
-        # The file alone cuts no words and has no unknown one: read without the code, it fails on a text of several.
+        # Without the code, the file cuts no words and has no unknown word, so it fails on a text of several words.
         backend.pre_tokenizer, backend.model.unk_token = None, NEEDS_CODE
         described |= {
             "tokenizer_class": "PairscaleTokenizer",
@@ -51,17 +59,17 @@ def save_fast_tokenizer(folder: Path, tokenizer: Tokenizer, masked: bool, positi
 
 
 def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dict[str, str]]:
-    """Return the tokenizer of the `tokenizers` library, and its special tokens as transformers names them.
+    """Convert a tokenizer to the `tokenizers` library; also return its special tokens as transformers names them.
 
-    Its ids, without special tokens, are those of `tokenizer.encode_raw`, and so are the offsets of the words that it
-    cuts itself. Ids 0 and 1 are `<eos>` (BOS, EOS and padding) and `<unk>`. A text begins with `<eos>`, as a model
-    reads it. The ids of a masked model begin with `<pad>` and `<mask>`, so that all others are SPECIAL_TOKENS higher,
-    and its text ends with `<eos>`, too. Words (`word_ids`) are what white space separates for SentencePiece, else the
-    tokens. Raises ConfigError if `<pad>` or `<mask>` is a word.
+    Without special tokens, the ids are those of `tokenizer.encode_raw`, and so are the offsets of the words that the
+    backend cuts itself. Ids 0 and 1 are `<eos>` (BOS, EOS and padding) and `<unk>`. A text begins with `<eos>`, as
+    models read it. For a masked model, the ids begin with `<pad>` and `<mask>`, all others are SPECIAL_TOKENS higher,
+    and a text also ends with `<eos>`. Words (`word_ids`) are separated by white space with SentencePiece, and are the
+    tokens otherwise. Raises ConfigError if `<pad>` or `<mask>` is a word of the text.
 
-    Where two segmentations of unigram pieces are exactly as probable ("III" as "I", "II" or "II", "I"), SentencePiece
-    decides by the rounding of its float32 sums, and this tokenizer may decide otherwise: the same pieces come in
-    another order in 5 of a million English and 40 of a million Chinese sentences.
+    If two segmentations into unigram pieces are equally probable ("III" as "I", "II" or "II", "I"), SentencePiece
+    decides by the rounding of its float32 sums, and this tokenizer may decide differently. The same pieces then come in
+    another order, which happens in 5 of a million English and 40 of a million Chinese sentences.
     """
     if masked:
         check_masked(tokenizer)
@@ -70,7 +78,7 @@ def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dic
     names = {"bos_token": EOS_TEXT, "eos_token": EOS_TEXT, "unk_token": UNK_TEXT, "pad_token": EOS_TEXT}
     if masked:
         names |= {"mask_token": MASK_TEXT, "pad_token": PAD_TEXT, "cls_token": EOS_TEXT, "sep_token": EOS_TEXT}
-    after = f" {EOS_TEXT}:0" if masked else ""  # the end of a text: a causal model predicts it
+    after = f" {EOS_TEXT}:0" if masked else ""  # a causal model predicts the end of a text instead of reading it
     backend.post_processor = TemplateProcessing(
         single=f"{EOS_TEXT} $A{after}",
         pair=f"{EOS_TEXT} $A {EOS_TEXT} $B:1{after}",
@@ -82,13 +90,16 @@ def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dic
 
 
 def check_masked(tokenizer: Tokenizer) -> None:
-    """Raise ConfigError if `<pad>` or `<mask>`, which a masked model adds, is a token of the text already."""
+    """Raise ConfigError if the text already has a token `<pad>` or `<mask>`, which a masked model adds."""
     if taken := {PAD_TEXT, MASK_TEXT}.intersection(_tokens(tokenizer)):
-        raise ConfigError(f"tokenizer={tokenizer.config.name}: {min(taken)} is a token of the text already")
+        raise ConfigError(
+            f"tokenizer={tokenizer.config.name}: the text contains {min(taken)}, which a masked model uses as a "
+            "special token. Remove it from the text, or choose another model."
+        )
 
 
 def is_serialisable(tokenizer: Tokenizer) -> bool:
-    """Return True if tokenizer.json alone cuts a text as the tokenizer does; False if that needs Python."""
+    """Return True if tokenizer.json alone can cut a text as the tokenizer does, without Python code."""
     return tokenizer.config.kind != "jieba"
 
 
@@ -97,7 +108,7 @@ def _tokens(tokenizer: Tokenizer) -> list[str]:
 
 
 def _backend(tokenizer: Tokenizer, first: list[str]) -> Backend:
-    """Return the tokenizer of the `tokenizers` library, whose ids begin with those of the tokens `first`."""
+    """Convert a tokenizer to the `tokenizers` library, with the tokens `first` before all others."""
     if isinstance(tokenizer, PieceTokenizer):
         return _pieces(tokenizer, first)
     vocabulary = {token: index for index, token in enumerate([*first, *_tokens(tokenizer)])}
@@ -111,7 +122,7 @@ def _backend(tokenizer: Tokenizer, first: list[str]) -> Backend:
 
 
 def _pieces(tokenizer: PieceTokenizer, first: list[str]) -> Backend:
-    """Return SentencePiece's model: a space is "▁", with one before the text, and a word begins with its space."""
+    """Convert a SentencePiece model. A space is "▁", one stands before the text, and a word begins with its space."""
     processor = tokenizer.processor
     pieces = [*first, *_tokens(tokenizer)]
     scores = [0.0] * len(first) + [processor.get_score(index) for index in range(len(tokenizer))]
@@ -126,7 +137,7 @@ def _pieces(tokenizer: PieceTokenizer, first: list[str]) -> Backend:
         vocabulary = {piece: index for index, piece in enumerate(pieces)}
         backend = Backend(BPE(vocabulary, _merges(normal, scores), unk_token=UNK_TEXT, byte_fallback=True))
     else:
-        # Reserved pieces never cut a text in SentencePiece; here their score must not be the lowest of all pieces.
+        # SentencePiece never cuts a text into reserved pieces. Here, their score must not be below all other pieces'.
         lowest = min(scores[index] for index in normal.values())
         scored = [(piece, lowest if at in reserved else scores[at]) for at, piece in enumerate(pieces)]
         backend = Backend(Unigram(scored, unk_id=UNK + len(first), byte_fallback=True))
@@ -144,16 +155,17 @@ def _pieces(tokenizer: PieceTokenizer, first: list[str]) -> Backend:
 
 
 def _merges(pieces: dict[str, int], scores: list[float]) -> list[tuple[str, str]]:
-    """Return the pairs of pieces that are pieces together, by the falling score of these."""
+    """Return the pairs of pieces that form another piece together, by its decreasing score."""
     ranked = sorted(pieces, key=lambda piece: -scores[pieces[piece]])
     halves = ((piece[:at], piece[at:]) for piece in ranked for at in range(1, len(piece)))
     return [(left, right) for left, right in halves if left in pieces and right in pieces]
 
 
 def _reserved_spelling(pieces: dict[str, int], special: list[str]) -> str:
-    """Return a pattern of the beginning of what is spelled as a reserved piece, which the model would take for it.
+    """Return a pattern for the beginning of a text that is spelled like a reserved piece.
 
-    It is cut off where no piece goes on, so that the text has the same pieces (if there is such a place in it).
+    The model would take such a text for the reserved piece. Cutting off its beginning prevents this and leaves the
+    pieces of the text the same, if there is a place that no piece crosses.
     """
     patterns = []
     for literal, rest in (("<0x", "[0-9A-F]{2}>"), *((text, "") for text in special)):

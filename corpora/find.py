@@ -1,8 +1,8 @@
-"""The command `python -m corpora.find`: what a filter matches in an annotated corpus, how often, and how reliably.
+"""The command `python -m corpora.find`: show what a filter matches in an annotated corpus, how often and how reliably.
 
-A sheet of sentences, which a person judges, gives precision and recall. It is a CSV file with the columns COLUMNS, with
-as many matching as other sentences of the train split, in random order and without telling which: whoever fills in 1
-(has the construction) or 0 does not see what was matched.
+To estimate precision and recall, a person judges a sheet of sentences: a CSV file with the columns COLUMNS and equally
+many matching and other sentences of the train split, in random order. The person fills in 1 (has the construction) or 0
+without seeing which sentences the filter matched.
 """
 
 from collections.abc import Sequence
@@ -31,24 +31,26 @@ from pairscale.shares import wilson
 from pairscale.tables import filled_table, plain_table, print_table, write_csv
 
 MILLION = 10**6
-STYLE = "bold green"  # of words that match
-COLUMNS = ("line", "sentence", "judgement")  # line: of the sentence in the text (text.txt), from 1
-DRAWS = 20_000  # of the interval of recall
+STYLE = "bold green"  # style of matching words
+COLUMNS = ("line", "sentence", "judgement")  # "line" is the sentence's line number in text.txt, from 1
+DRAWS = 20_000  # random draws for the interval of recall
 MAX_BYTES = 2**28
 
 
 def run(config: FindCommand) -> None:
-    """Print what the filter of a configuration matches in its corpus; write or read its sheet.
+    """Print what a filter matches in a corpus, and write or read its sheet.
 
-    Raises ConfigError without a filter or a layer, the errors of `prepare_text`, `find_matches` and `read_sheet`.
+    Raises ConfigError if there is no filter or no annotation, and the errors of `prepare_text`, `find_matches` and
+    `read_sheet`.
     """
     if config.filter is None:
         available = ", ".join(group_files("filter"))
-        raise ConfigError(f"filter=null: which construction? give filter=NAME; available: {available}")
+        raise ConfigError(f"No construction chosen. Add filter=NAME, where NAME is one of {available}.")
     if isinstance(config.filter, RegexFilter):
         raise ConfigError(
-            f"filter.regex={config.filter.regex}: python -m corpora.find searches trees; python -m corpora with "
-            "ablate.action=remove and ablate.listing=FILE lists the sentences that an expression matches"
+            f"filter.regex={config.filter.regex}: python -m corpora.find searches trees, not text. To list the "
+            "sentences that a regular expression matches, run python -m corpora with ablate.action=remove and "
+            "ablate.listing=FILE."
         )
     text, find = prepare_text(config), config.find
     layer = open_layer(corpus_folder(config), config.ablate.layer, text)
@@ -74,16 +76,19 @@ def run(config: FindCommand) -> None:
             print_text(console, f"{name:9} {value:.1%} (95% interval {low:.1%} to {high:.1%}, {judged:,} sentences)")
     else:
         rows = write_sheet(path, text, matches, find.sentences, find.seed)
-        line = f"{rows:,} sentences to judge in {path}: 1 (has the construction) or 0; the same command then reads it"
+        line = (
+            f"{rows:,} sentences to judge are in {path}. Fill in 1 (has the construction) or 0, then run the same "
+            "command again for precision and recall."
+        )
         print_text(console, line)
 
 
 def marked(tree: Tree, occurrences: Sequence[Occurrence]) -> Text:
-    """Return a sentence with the words of its matches in brackets, coloured in a terminal."""
+    """Return a sentence with its matching words in brackets, coloured in a terminal."""
     words = sorted({(tree.starts[word], tree.ends[word]) for one in occurrences for word in one.words.values()})
     text, end = Text(), 0
     for start, stop in words:
-        if start < end:  # of a contraction, whose words share their characters
+        if start < end:  # the words of a contraction share their characters
             continue
         text.append(tree.sentence[end:start])
         text.append(f"[{tree.sentence[start:stop]}]", STYLE)
@@ -92,7 +97,7 @@ def marked(tree: Tree, occurrences: Sequence[Occurrence]) -> Text:
 
 
 def _tree_table(tree: Tree, occurrences: Sequence[Occurrence]) -> Table:
-    """Return a tree as a table: a row for each word, by the names that patterns have for attributes."""
+    """Return a tree as a table with one row per word. The columns have the names of attributes in patterns."""
     table = plain_table("")
     for heading in ("", "ORTH", "head", "DEP", "POS", "TAG", "LEMMA", "MORPH", "matched as"):
         table.add_column(heading, justify="right" if heading in ("", "head") else "left", no_wrap=True)
@@ -106,7 +111,7 @@ def _tree_table(tree: Tree, occurrences: Sequence[Occurrence]) -> Table:
 
 
 def _counts(config: FilterConfig, text: TextStore, matches: Matches) -> Table:
-    """Return the matches of each split and domain, and of all, per million reference words."""
+    """Return a table of the number of matches in each split, in each domain and overall."""
     rows, every = [], np.arange(len(text))
     parts: dict[str, npt.NDArray[np.int64]] = {split: text.split_sentences(split) for split in SPLITS}
     if len(text.domains) > 1:
@@ -116,7 +121,7 @@ def _counts(config: FilterConfig, text: TextStore, matches: Matches) -> Table:
     for name, sentences in (parts | {"all": every}).items():
         words, number = int(text.words[sentences].sum()), int(in_sentence[sentences].sum())
         matching = int((in_sentence[sentences] > 0).sum())
-        rates = ("", "", "")  # of a split without text
+        rates = ("", "", "")  # for a split without text
         if words:
             rates = (f"{MILLION * number / words:,.1f}", f"{matching:,}", f"{matching / len(sentences):.2%}")
         rows.append((name, f"{number:,}", *rates))
@@ -128,11 +133,11 @@ def _counts(config: FilterConfig, text: TextStore, matches: Matches) -> Table:
 # The sheet
 
 
-Share = tuple[float, float, float, int]  # with the 95% interval, and the number of sentences that were judged
+Share = tuple[float, float, float, int]  # a share, its 95% interval, and the number of judged sentences
 
 
 def write_sheet(path: Path, text: TextStore, matches: Matches, sentences: int, seed: int) -> int:
-    """Write a sheet with up to `sentences` matching and other sentences each; return the number of rows."""
+    """Write a sheet with up to `sentences` matching and as many other sentences; return the number of rows."""
     strata = _strata(text, matches)
     drawn = [stratum[permutation(len(stratum), seed, number)[:sentences]] for number, stratum in enumerate(strata)]
     chosen = np.concatenate(drawn)
@@ -143,27 +148,29 @@ def write_sheet(path: Path, text: TextStore, matches: Matches, sentences: int, s
 
 
 def read_sheet(path: Path, text: TextStore, matches: Matches, seed: int) -> tuple[Share, Share]:
-    """Return precision and recall from a filled-in sheet. seed: of the draws of recall's interval.
+    """Return precision and recall from a filled-in sheet. `seed` is for the random draws of recall's interval.
 
-    Recall: of M matching sentences a share p has the construction, of the N others a share q, so that the filter finds
-    Mp / (Mp + Nq). Its interval has the shares drawn from their posteriors (Jeffreys' priors). Raises InputError with
-    file and line for what is no sheet of this text. Rows without a judgement are left out: their order is random.
+    If a share p of the M matching sentences and a share q of the N others have the construction, recall is
+    Mp / (Mp + Nq). Its interval comes from draws of p and q from their posteriors (Jeffreys' priors). Rows without a
+    judgement are skipped, which is safe because the rows are in random order. Raises InputError, with file and line, if
+    the file is not a sheet of this text.
     """
     judgements = _judgements(path, text)
     strata = _strata(text, matches)
-    counts = []  # sentences with the construction, and judged sentences, of each stratum
+    counts = []  # for each stratum: sentences with the construction, and judged sentences
     for stratum in strata:
         judged = [judgements[line] for line in (stratum + 1).tolist() if line in judgements]
         counts.append((sum(judged), len(judged)))
     (right, trials), (_, other_trials) = counts
     if not trials:
         raise InputError(
-            f"{path}: no judgement of a sentence that matches; fill in the column judgement, of a sheet of this filter"
+            f"{path}: no sentence that the filter matches is judged. Fill in the column 'judgement' of a sheet that "
+            "was written with this filter."
         )
 
     def recall(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         found, missed = (share * len(stratum) for share, stratum in zip((p, q), strata, strict=True))
-        with np.errstate(invalid="ignore"):  # neither: NaN
+        with np.errstate(invalid="ignore"):  # NaN if no sentence has the construction
             return np.asarray(found / (found + missed))
 
     generator = np.random.default_rng(seed)
@@ -174,35 +181,38 @@ def read_sheet(path: Path, text: TextStore, matches: Matches, seed: int) -> tupl
 
 
 def _strata(text: TextStore, matches: Matches) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the sentences of the train split that match, and those that do not."""
+    """Return the training sentences that match, and those that don't."""
     train = text.split_sentences("train")
     match = np.isin(train, matches.sentences, assume_unique=True)
     return train[match], train[~match]
 
 
 def _judgements(path: Path, text: TextStore) -> dict[int, bool]:
-    """Return the judgements of a sheet by lines of the text, of those that have one. Raises InputError."""
+    """Return the judgements of a sheet by line number of the text. Raises InputError if the sheet is invalid."""
     if path.stat().st_size > MAX_BYTES:
-        raise InputError(f"{path}: more than {MAX_BYTES:,} bytes; no sheet is so long")
+        raise InputError(f"{path}: has more than {MAX_BYTES:,} bytes, which is too long for a sheet.")
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    except ValueError as error:  # of pandas' parser, or of the encoding
-        raise InputError(f"{path}: not readable as CSV in UTF-8 ({error})") from None
+    except ValueError as error:  # from pandas' parser, or because of the encoding
+        raise InputError(f"{path}: not readable as CSV in UTF-8 ({error}).") from None
     if missing := [name for name in COLUMNS if name not in table]:
-        raise InputError(f"{path}:1: no column {', '.join(missing)}; must have {', '.join(COLUMNS)}")
+        raise InputError(f"{path}:1: no column {', '.join(missing)}. A sheet has the columns {', '.join(COLUMNS)}.")
     lines = text.folder / "text.txt"
     judged: dict[int, str] = {}
     rows = zip(*(table[name].str.strip() for name in COLUMNS), strict=True)
     for number, (line, sentence, judgement) in enumerate(rows, start=2):
         where = f"{path}:{number}"
         if not (line.isascii() and line.isdecimal() and 0 < int(line) <= len(text)):
-            raise InputError(f"{where}: line={line:.40}: must be a line of {lines}, 1 to {len(text)}")
+            raise InputError(f"{where}: line={line:.40}: must be a line of {lines}, from 1 to {len(text)}.")
         if sentence.removeprefix("'") != text.sentence(int(line) - 1).strip().removeprefix("'"):  # see write_csv
-            raise InputError(f"{where}: not the sentence of line {line} of {lines}; a sheet is of one text")
+            raise InputError(
+                f"{where}: this is not the sentence in line {line} of {lines}. Use a sheet that was written for this "
+                "text."
+            )
         if judgement not in ("", "0", "1"):
-            raise InputError(f"{where}: judgement={judgement:.40}: must be 1 (has the construction) or 0")
+            raise InputError(f"{where}: judgement={judgement:.40}: must be 1 (has the construction) or 0.")
         if int(line) in judged:
-            raise InputError(f"{where}: line={line}: twice")
+            raise InputError(f"{where}: line={line}: this line occurs twice. Remove one of the two rows.")
         judged[int(line)] = judgement
     return {line: judgement == "1" for line, judgement in judged.items() if judgement}
 

@@ -1,6 +1,6 @@
-"""Folders of the store that are written once, by the first of any number of processes, and checked when they are read.
+"""Write folders of the store once, even if several processes try, and check them when they are read.
 
-A folder has a manifest.json, written last, which records what the folder was made of and the digests of its files.
+Each folder has a manifest.json, written last, which records what it was made from and the digests of its files.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,9 +23,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @contextmanager
 def written_once(folder: Path, last: str = MANIFEST) -> Iterator[bool]:
-    """Yield True if the files of a folder must be written, and hold its lock: one process writes them.
+    """Yield True if this process must write the files of a folder. It then has the folder's lock.
 
-    last: the file that is written last.
+    `last` is the file that is written last.
     """
     if (folder / last).exists():
         yield False
@@ -35,16 +35,16 @@ def written_once(folder: Path, last: str = MANIFEST) -> Iterator[bool]:
 
 
 def read_manifest(folder: Path, version: int, schema: type[Any]) -> dict[str, Any]:
-    """Read the manifest of a folder, checked against a TypedDict. Raises StoreError."""
+    """Read the manifest of a folder and check it against a TypedDict. Raises StoreError if it is missing or damaged."""
     remedy = f"remove {folder} to prepare it again"
     return dict(read_json(folder / MANIFEST, schema, StoreError, remedy, version))
 
 
 def check_recorded(folder: Path, recorded: Mapping[str, Any], actual: Mapping[str, Any]) -> None:
-    """Raise StoreError if a value of a folder is not the one that its manifest has recorded under the same name."""
+    """Raise StoreError if a value differs from the one that the folder's manifest records under the same name."""
     for name, value in actual.items():
         if value != recorded.get(name):
-            raise StoreError(f"{folder}: its {name} is not the one in its manifest; remove it to prepare it again")
+            raise StoreError(f"{folder}: its {name} differs from its manifest. Remove the folder to prepare it again.")
 
 
 def file_digest(path: Path) -> str | None:
@@ -53,7 +53,7 @@ def file_digest(path: Path) -> str | None:
 
 
 class _ArraysManifest(TypedDict):
-    """Schema of a manifest, as far as it is the same for all kept arrays."""
+    """Schema of the part of a manifest that is the same for all kept arrays."""
 
     arrays: list[str]
     digest: Digest
@@ -62,14 +62,14 @@ class _ArraysManifest(TypedDict):
 def kept_arrays(
     folder: Path, made: Mapping[str, Any], make: Callable[[], tuple[Arrays, Mapping[str, Any]]]
 ) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays that a folder has as NAME.npy, and its manifest.
+    """Return the arrays in a folder by name (each saved as NAME.npy), and its manifest. Make them if they are missing.
 
     Args:
         folder: The folder, store/<corpus>/<name>-<digest>.
-        made: What the arrays follow from, as plain data; the manifest records it.
-        make: Returns the arrays, and more values for the manifest; called if the folder is missing.
+        made: What the arrays depend on, as plain data; recorded in the manifest.
+        make: Function that returns the arrays, and more values for the manifest.
 
-    Raises StoreError if the arrays are damaged or follow from something else, and the errors of `make`.
+    Raises StoreError if the arrays are damaged or were made from something else, and the errors of `make`.
     """
     with written_once(folder) as missing:
         if missing:

@@ -1,4 +1,4 @@
-"""Corpora as a configuration describes them: text, tokenizer and ids, prepared once and then opened from the store."""
+"""Prepare the text, tokenizer and token ids of a configured corpus once, and open them from the store afterwards."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ from pairscale.progress import with_progress
 from pairscale.seeds import permutation
 
 Tokens = npt.NDArray[Any]
-TOKEN_BYTES = 2.6  # of a token store per word: ids and offsets
-SMALL_SHARE = 0.05  # of the train split: a smaller sample is encoded alone if there is no token store
+TOKEN_BYTES = 2.6  # size of a token store per word, ids and offsets together
+SMALL_SHARE = 0.05  # a sample below this share of the train split is encoded alone if there is no token store
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SampleTokens:
     characters: int
     sentences: int
     digest: str
-    documents: npt.NDArray[np.int64] | None = None  # sentences of each, in order; None: of a sample of sentences
+    documents: npt.NDArray[np.int64] | None = None  # sentences in each document; None for a sample of sentences
 
 
 @dataclass(frozen=True)
@@ -61,54 +61,54 @@ class HeldOut:
 
 
 class Corpus:
-    """A corpus under one configuration. What is missing of it, from its text on, is prepared when it is asked for."""
+    """A corpus with one configuration. Its text, tokenizer and ids are prepared on first use if they are missing."""
 
     def __init__(self, config: CorporaConfig):
         self.config = config
 
     @cached_property
     def text(self) -> TextStore:
-        """The text, prepared if it is missing. Raises as `prepare_text`."""
+        """The text, prepared if it is missing. Raises the errors of `prepare_text`."""
         return prepare_text(self.config)
 
     @property
     def prepared_text(self) -> tuple[Path, str | None]:
-        """The folder of the text, and the text's digest; None if it is not prepared."""
+        """The folder of the text, and the text's digest, which is None if the text is not prepared."""
         folder = corpus_folder(self.config) / "text"
         return folder, text_manifest(folder)["digest"] if folder.is_dir() else None
 
     @cached_property
     def intervention(self) -> Intervention | None:
-        """What samples do about a construction; None if the configuration has no ablation."""
+        """The ablation that is applied before sampling; None if the configuration has none."""
         if self.config.filter is None or not self.config.ablate.acts:
             return None
         return intervene(self.text, self.config.filter, self.config.ablate, self.config.seed)
 
     @property
     def read(self) -> TextStore:
-        """The text as samples read it: with the sentences in place that an ablation rewrites."""
+        """The text that samples are drawn from, in which the ablation has rewritten its sentences."""
         return self.text if self.intervention is None else self.intervention.text
 
     @cached_property
     def drawn(self) -> Sample:
-        """The run's sample, as sentences of `read`."""
+        """The run's sample: indices of sentences of `read`."""
         config, left_out, without = self.config, None, ""
         if self.intervention is not None:
             left_out, without = self.intervention.left_out, f"what ablate.action={config.ablate.action} leaves out"
         return draw_sample(self.read, config.sample, config.seed, left_out, config.corpus.domains, without)
 
     def sentences(self) -> Iterator[str]:
-        """Yield the sentences of the sample as its model reads them: shuffled, if they are."""
+        """Yield the sentences of the sample as the model reads them, with their words shuffled if configured."""
         return sample_sentences(self.read, self.drawn, self.config.sample, self.config.seed)
 
     @property
     def folder(self) -> Path:
-        """The folder of the tokenizer, and of its token store, in the store."""
+        """The folder of the tokenizer and its token store."""
         return tokenizer_folder(self.config, self.drawn.digest if self.config.tokenizer.fit_on == "sample" else None)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, fitted on the train split, or on the sample, if it is missing."""
+        """The tokenizer, which is fitted to the train split or the sample if it is missing."""
         folder = self.folder / "tokenizer"
         if not (self.folder / MANIFEST).exists():
             self.text.verify()  # a token store checks its own digests
@@ -134,7 +134,7 @@ class Corpus:
     def store(self) -> TokenStore | None:
         """The token store, prepared if it is missing.
 
-        None if the tokenizer is fitted on the sample, or the sample so small that encoding it alone is quicker.
+        None if the tokenizer is fitted to the sample, or if the sample is so small that encoding it alone is faster.
         """
         if self.config.tokenizer.fit_on == "sample":
             return None
@@ -143,7 +143,7 @@ class Corpus:
         return self.prepare_store()
 
     def prepare_store(self) -> TokenStore:
-        """Return the token store of a tokenizer that is fitted on the train split, prepared if it is missing."""
+        """Return the token store of a tokenizer fitted to the train split; write it if it is missing."""
         folder, tokenizer = self.folder, self.tokenizer
         with written_once(folder) as missing:
             if missing:
@@ -151,7 +151,7 @@ class Corpus:
         return TokenStore(folder, self.text)
 
     def _encode(self, text: TextStore, indices: npt.NDArray[np.int64]) -> Tokens:
-        """Return the ids of sentences of a text: `read`, or the original."""
+        """Return the ids of sentences of a text, which is `read` or the original."""
         if self.store is not None and not isinstance(text, RewrittenText):
             return self.store.gather(indices)
         starts = range(0, max(1, len(indices)), BATCH)
@@ -160,7 +160,7 @@ class Corpus:
         return np.concatenate(ids).astype(dtype_of(self.tokenizer))
 
     def sample(self) -> SampleTokens:
-        """Return the ids of the sample."""
+        """Encode the sample."""
         drawn, config = self.drawn, self.config.sample
         if config.shuffle is None:
             tokens = self._encode(self.read, drawn.indices)
@@ -174,19 +174,26 @@ class Corpus:
         return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, digest, documents)
 
     def _documents(self, drawn: Sample) -> npt.NDArray[np.int64]:
-        """Return the number of sentences that a sample has of each of its documents, in its order."""
+        """Return (documents,) the number of sentences in each document of a sample, in the sample's order."""
         sentences = np.append(drawn.indices, np.array([index for index, _ in drawn.cuts], np.int64))
         of = np.searchsorted(np.asarray(self.text.documents), sentences, side="right")
         begins = np.flatnonzero(np.diff(of, prepend=-1))
         return np.diff(begins, append=len(of))
 
     def held_out(self, split: str, words: int) -> HeldOut:
-        """Return whole sentences of at most `words` words over the split, for all runs; InputError if it is empty."""
+        """Encode whole sentences of a split, chosen at random but the same for all runs.
+
+        Args:
+            split: "valid" or "test".
+            words: The maximum number of words. At least one sentence is returned.
+
+        Raises InputError if the split is empty.
+        """
         available = self.text.split_sentences(split)
         if not len(available):
             raise InputError(
-                f"corpus {self.config.corpus.name}: no {split} text among {len(self.text.splits)} documents; remove "
-                f"{self.text.folder.parent} to prepare it again"
+                f"corpus {self.config.corpus.name}: none of its {len(self.text.splits)} documents is in the {split} "
+                f"split. Remove {self.text.folder.parent} and prepare it again with a larger corpus.split.{split}."
             )
         order = available[permutation(len(available), self.config.corpus.split.seed)]
         ends = np.cumsum(self.text.words[order].astype(np.int64))
@@ -197,7 +204,7 @@ class Corpus:
     @property
     def manifest(self) -> dict[str, Any]:
         """The corpus's entry in a run's manifest: digests, sizes, the sample and its expected overlap."""
-        vocabulary = len(self.tokenizer)  # before the folder is read: fits the tokenizer if it is missing
+        vocabulary = len(self.tokenizer)  # first, because this fits the tokenizer if it is missing
         entry = {
             "name": self.config.corpus.name,
             "text": self.text.digest,
@@ -216,16 +223,22 @@ class Corpus:
 
 
 def prepare(config: CorporaConfig) -> Corpus:
-    """Return the corpus, its text prepared if missing, its ids on first use. Raises as `prepare_text`."""
+    """Return the corpus of a configuration, and prepare its text if it is missing. Raises the errors of `prepare_text`.
+
+    The tokenizer and the ids are prepared when they are first used.
+    """
     corpus = Corpus(config)
     corpus.text = prepare_text(config)
     return corpus
 
 
 def prepare_text(config: TextConfig) -> TextStore:
-    """Return the text of a corpus, prepared if missing; many processes may call it at once.
+    """Return the text of a corpus, and prepare it if it is missing. Several processes may call this at once.
 
-    Raises ConfigError if none is chosen, InputError for unusable text, StoreError if damaged or of another source.
+    Raises:
+        ConfigError: If no corpus is chosen, or it lacks a chosen domain.
+        InputError: If the source cannot be read or has too little text.
+        StoreError: If the prepared text is damaged, or was prepared from another source or with other settings.
     """
     check_chosen(config.corpus)
     folder = corpus_folder(config) / "text"
@@ -241,12 +254,12 @@ def prepare_text(config: TextConfig) -> TextStore:
     text = TextStore(folder)
     for key, value in description.items():
         recorded = text.manifest.get(key)
-        if key != "source" and recorded != value:  # it follows from the others
-            differing = f"prepared with {key}={recorded}, now {value}"
+        if key != "source" and recorded != value:  # the source follows from the other values
+            differing = f"This text was prepared with {key}={recorded}, but now {key}={value}"
             if key == "corpus.path" and recorded and (names := {name for name, _ in recorded.items() ^ value.items()}):
-                differing = f"prepared from other files: {', '.join(sorted(names))}"
+                differing = f"This text was prepared from other files ({', '.join(sorted(names))})"
             raise StoreError(
-                f"{folder}: {differing}; give the other text its own corpus.name, or remove {folder.parent}"
+                f"{folder}: {differing}. Choose another corpus.name for the new text, or remove {folder.parent}."
             )
     if config.corpus.domains is not None:
         check_domains(config.corpus, text.domains)
@@ -259,18 +272,21 @@ def corpus_folder(config: TextConfig) -> Path:
 
 
 def tokenizer_folder(config: CorporaConfig, sample: str | None = None) -> Path:
-    """Return store/<corpus>/<tokenizer>-<8 hex digits>; sample: digest of the one it is fitted on, or None."""
+    """Return store/<corpus>/<tokenizer>-<8 hex digits>.
+
+    `sample` is the digest of the sample that the tokenizer is fitted to; None if that is the train split.
+    """
     description = {**dataclasses.asdict(config.tokenizer), "sample": sample}
     return corpus_folder(config) / f"{config.tokenizer.name}-{sha256_json(description)[:8]}"
 
 
 def is_prepared(config: TextConfig) -> bool:
-    """Return true if the text of a configuration's corpus is in the store."""
+    """Return True if the text of the corpus is in the store."""
     return (corpus_folder(config) / "text" / MANIFEST).exists()
 
 
 def store_bytes(config: CorporaConfig) -> tuple[int, int]:
-    """Return the bytes of a corpus's store, and an estimate of those that preparing it adds; 0 if that is unknown."""
+    """Return the size of a corpus's store in bytes, and an estimate of what preparing it adds (0 if unknown)."""
     existing = sum(file.stat().st_size for file in corpus_folder(config).rglob("*") if file.is_file())
     if not is_prepared(config):
         return existing, round(source_bytes(config.corpus))
@@ -287,13 +303,13 @@ class KnownSizes:
 
     vocabulary: int
     tokens_per_word: float
-    words_per_unit: dict[str, float]  # of the train split, per word, character and sentence
+    words_per_unit: dict[str, float]  # words of the train split per word, character and sentence
 
 
 def known_sizes(config: CorporaConfig) -> KnownSizes | None:
-    """Read sizes from the stores; None if missing or fitted on the sample.
+    """Read the sizes of a corpus from the store; None if it is not prepared or its tokenizer is fitted to the sample.
 
-    Raises ConfigError if the text is smaller or lacks a chosen domain.
+    Raises ConfigError if the text is smaller than the sample or lacks a chosen domain.
     """
     folder = tokenizer_folder(config)
     try:
@@ -318,6 +334,6 @@ def known_sizes(config: CorporaConfig) -> KnownSizes | None:
 
 @lru_cache
 def _fitted_sizes(folder: Path, text: Path) -> tuple[int, float]:
-    """Return the size of a tokenizer's vocabulary, and its tokens per word of a text. Raises StoreError."""
+    """Return the size of a tokenizer's vocabulary, and its number of tokens per word of a text. Raises StoreError."""
     tokenizer = load_tokenizer(folder / "tokenizer")
     return len(tokenizer), estimated_tokens_per_word(TextStore(text), tokenizer)

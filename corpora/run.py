@@ -1,4 +1,4 @@
-"""The work of the corpora command: prepare a corpus and print its sizes."""
+"""The implementation of `python -m corpora`: prepare a corpus and print its sizes."""
 
 import sys
 import time
@@ -20,20 +20,20 @@ from pairscale.errors import ConfigError
 from pairscale.machine import peak_memory
 from pairscale.tables import filled_table, print_table
 
-MOST_FILES = 4  # of a corpus whose table names them
+MOST_FILES = 4  # with more files than this, the table gives their number instead of their names
 
 
 def prepare_corpus(config: CorporaConfig) -> None:
-    """Prepare the corpus of a configuration and print its sizes; with dry_run=true only print what exists.
+    """Prepare a corpus and print its sizes. With `dry_run=true`, only print what is already prepared.
 
-    Raises ConfigError for a list of an ablation where there is none, and the errors of `prepare`.
+    Raises ConfigError if `ablate.listing` is set but nothing is ablated, and the errors of `prepare`.
     """
     console = Console(highlight=False, markup=False)
     if config.ablate.listing is not None and not config.ablate.acts:
         wanted = "" if config.filter else "filter=NAME and "
         raise ConfigError(
-            f"ablate.listing={config.ablate.listing}: lists what an ablation leaves out or rewrites, and nothing is "
-            f"ablated here; give {wanted}ablate.action=remove, control or keep_only"
+            f"ablate.listing={config.ablate.listing}: there is nothing to list, because no sentence is removed or "
+            f"rewritten. Add {wanted}ablate.action=remove, control or keep_only."
         )
     if config.dry_run:
         _print_state(console, config)
@@ -58,7 +58,7 @@ def prepare_corpus(config: CorporaConfig) -> None:
     words = sum(split["words"] for split in corpus.text.manifest["splits"].values())
     memory = peak_memory() + peak_memory(children=True)
     console.print(f"{seconds:,.1f} s, {words / seconds:,.0f} words/s, peak memory {memory / 2**20:,.0f} MiB")
-    console.print(f"in {corpus.text.folder.parent}", soft_wrap=True)
+    console.print(f"Written to {corpus.text.folder.parent}", soft_wrap=True)
 
 
 def _print_state(console: Console, config: CorporaConfig) -> None:
@@ -70,34 +70,33 @@ def _print_state(console: Console, config: CorporaConfig) -> None:
         layers = layer_names(corpus)
         folders += [layer_folder(corpus, name) for name in layers]
         if not layers:
-            console.print(f"to be prepared: an annotation of {config.corpus.name} (python -m corpora.annotate)")
+            console.print(f"to be prepared: an annotation of {config.corpus.name}, with python -m corpora.annotate")
     for folder in folders:
         state = "prepared" if (folder / MANIFEST).exists() else "to be prepared"
         console.print(f"{state}: {folder}", soft_wrap=True)
 
 
 def _ablation(intervention: Intervention, listing: str | None) -> list[str]:
-    """Say what an ablation does to the train split, and write the list of its sentences to the file `listing`."""
+    """Describe what an ablation does to the train split, and write its sentences to the CSV file `listing` if given."""
     sizes, balance = intervention.sizes, intervention.balance
-    of = f"of {sizes['of_sentences']:,} sentences and {sizes['of_words']:,} words of the train split"
-    where = f" in layer {sizes['layer']}" if sizes["layer"] else ""
+    where = f" (annotation {sizes['layer']})" if sizes["layer"] else ""
+    matching = sizes["matching"]
     lines = [
-        f"filter={sizes['filter']}: {sizes['matching']['sentences']:,} {of} have it{where}, in "
-        f"{sizes['matching']['words']:,} words",
-        f"ablate.action={sizes['action']}, ablate.dose={sizes['dose']}: leaves out {len(intervention.skipped):,} "
-        f"sentences and rewrites {sizes['rewritten']:,}, {sizes['words']:,} words in all",
+        f"filter={sizes['filter']} matches {matching['sentences']:,} of {sizes['of_sentences']:,} training sentences"
+        f"{where}. They contain {matching['words']:,} of {sizes['of_words']:,} words.",
+        f"ablate.action={sizes['action']} with ablate.dose={sizes['dose']} leaves out {len(intervention.skipped):,} "
+        f"sentences and rewrites {sizes['rewritten']:,} ({sizes['words']:,} words in total).",
     ]
     if balance:
-        means = "; ".join(
-            f"{name} {balance[name]['words']:.2f}, {balance[name]['log_frequency']:.3f}"
-            for name in ("removed", "control")
-        )
+        removed, control = balance["removed"], balance["control"]
         lines.append(
-            f"matched control: {balance['same_class']:.1%} of the sentences have one of their source, length and tenth "
-            f"of frequency; mean words, and mean log frequency of words: {means}"
+            f"Matched control: {balance['same_class']:.1%} of the sentences have a control of the same source, length "
+            f"and decile of word frequency. Sentences with the construction have {removed['words']:.2f} words on "
+            f"average, and their controls {control['words']:.2f}; the mean log frequency of the words is "
+            f"{removed['log_frequency']:.3f} and {control['log_frequency']:.3f}."
         )
     if listing is not None:
-        lines.append(f"{write_listing(Path(listing), intervention):,} sentences listed in {listing}")
+        lines.append(f"{write_listing(Path(listing), intervention):,} sentences are listed in {listing}")
     return lines
 
 
@@ -107,20 +106,20 @@ def _table(corpus: Corpus) -> Table:
     source = manifest["source"] if files <= MOST_FILES else f"{files:,} files"
     rows = [(split, *(f"{manifest['splits'][split][unit]:,}" for unit in UNITS)) for split in SPLITS]
     table = filled_table(("split", *UNITS), rows, ["split"])
-    table.title = Text(f"{corpus.config.corpus.name} ({source}); words: {manifest['reference']}")
+    table.title = Text(f"{corpus.config.corpus.name} ({source}), words counted with {manifest['reference']}")
     return table
 
 
 def _domains(corpus: Corpus) -> Table:
-    """Return the words of each domain by split, and its share of the train split; those of samples are marked."""
+    """Return a table with each domain's words by split, its share of the train split, and whether it is sampled."""
     chosen, rows = corpus.config.corpus.domains, []
     whole = corpus.text.manifest["splits"]["train"]["words"]
     for domain in corpus.text.manifest["domains"]:
         words = [domain[split]["words"] for split in SPLITS]
         sampled = "yes" if chosen is None or domain["name"] in chosen else "no"
         rows.append((domain["name"], sampled, *(f"{number:,}" for number in words), f"{words[0] / whole:.1%}"))
-    table = filled_table(("domain", "samples", *SPLITS, "share of train"), rows, ["domain"])
-    table.title = Text(f"words by domain; samples are of {'corpus.domains' if chosen else 'all domains'}")
+    table = filled_table(("domain", "sampled", *SPLITS, "share of train"), rows, ["domain"])
+    table.title = Text("Words by domain")
     return table
 
 
@@ -129,9 +128,9 @@ def _tokenizer(corpus: Corpus, vocabulary: int) -> list[str]:
     held_out = corpus.held_out("valid", sys.maxsize)
     tokens = len(held_out.tokens) - held_out.sentences
     lines = [
-        f"tokenizer {config.name}: {vocabulary:,} types, {tokens / held_out.words:.3f} tokens per word and "
-        f"{held_out.unk / tokens:.2%} <unk> in the valid split"
+        f"Tokenizer {config.name}: {vocabulary:,} types. The valid split has {tokens / held_out.words:.3f} tokens per "
+        f"word; {held_out.unk / tokens:.2%} of them are <unk>."
     ]
     if corpus.store is not None:
-        lines.append(f"tokens of all splits, <eos> included: {corpus.store.manifest['tokens']:,}")
+        lines.append(f"All splits: {corpus.store.manifest['tokens']:,} tokens, including <eos>.")
     return lines

@@ -1,19 +1,18 @@
 """Samples: random parts of the train split, cut to exactly the requested size.
 
-A sample depends on the text's digest, unit, count, size, seed, nesting, strata, domains and ablation alone. It is a
-seeded permutation of the units, without replacement and in permuted order, with its last unit cut. An ablation only
-skips sentences, within documents too, and a choice of domains those of the others: with and without them, samples of
-one seed share the rest of their text in the same order.
+A sample depends only on the digest of the text and on its unit, count, size, seed, nesting, strata, domains and
+ablation. It is the beginning of a seeded permutation of the units (sentences or documents), with its last unit cut. An
+ablation skips sentences, also within documents, and a choice of domains skips all other domains. Samples with the same
+seed therefore share the rest of their text, in the same order, with and without an ablation.
 
-With strata, the first units of each domain in the permutation are taken, up to its share of the train split, and each
-domain's last unit is cut; the order is that of the permutation over all domains, with the shortened units at the end.
+With strata, each domain contributes its first units in the permutation, up to its share of the train split, and the
+last unit of each domain is cut. The order is that of the permutation over all domains, with the cut units at the end.
 
-A sample can be read with its words in random order, by models that then know words and no grammar:
-`sample.shuffle=sentence` shuffles the words of each sentence, `sample.shuffle=sample` those of all sentences together;
-each sentence keeps its length. As in Sinha et al. 2021 (sections 3.1 and 3.2: text shuffled within sentences, and words
-drawn by their frequency alone), before tokens are cut. Words are those of the reference tokenizer, parted by spaces
-unless the language writes none. A mark that ends its sentence stays where it is, so that a full stop is no less likely
-there than in the text.
+The words of a sample can be shuffled, so that a model can learn words but no grammar. `sample.shuffle=sentence`
+shuffles the words within each sentence, and `sample.shuffle=sample` the words of all sentences together; each sentence
+keeps its length. This follows Sinha et al. 2021 (sections 3.1 and 3.2) and happens before tokenization. The words are
+those of the reference tokenizer, joined by spaces unless the language has none. A final punctuation mark keeps its
+place, so that a full stop stays as likely at the end as in the text.
 """
 
 import hashlib
@@ -32,8 +31,8 @@ from corpora.words import count_characters, word_spans, words
 from pairscale.errors import ConfigError
 from pairscale.seeds import derived_seed, permutation
 
-MOST_DOMAINS = 100  # of a text whose samples count their words by domain
-_WITHOUT_SPACES = ("characters", "jieba")  # reference tokenizers of languages that write none between words
+MOST_DOMAINS = 100  # with more domains than this, samples don't count their words by domain
+_WITHOUT_SPACES = ("characters", "jieba")  # reference tokenizers for languages without spaces between words
 
 
 @dataclass(frozen=True)
@@ -41,19 +40,19 @@ class Sample:
     """Sentences of the train split, in the order of training."""
 
     indices: npt.NDArray[np.int64]  # whole sentences
-    cuts: tuple[tuple[int, int], ...]  # index and number of characters of the last, shortened sentence of each stratum
+    cuts: tuple[tuple[int, int], ...]  # the last, cut sentence of each stratum: its index and number of characters
     words: int
     characters: int
     digest: str
     available: int  # size of the train split, in units of `count`
-    share: float  # of the train split; the expected overlap of two independent samples of this size
-    skipped_sentences: int = 0  # that are left out and come before the sample's end
+    share: float  # share of the train split: the expected overlap of two independent samples of this size
+    skipped_sentences: int = 0  # number of sentences before the sample's end that an ablation leaves out
     skipped_words: int = 0
-    domains: dict[str, int] = field(default_factory=dict)  # words by domain, of a text with at least two
+    domains: dict[str, int] = field(default_factory=dict)  # words by domain, if the text has at least two
 
     @property
     def sentences(self) -> int:
-        """Number of sentences, shortened ones included."""
+        """Number of sentences, including cut ones."""
         return len(self.indices) + len(self.cuts)
 
     def describe(self) -> dict[str, Any]:
@@ -72,16 +71,21 @@ class Sample:
 def check_available(
     config: SampleConfig, corpus: str, available: int, domains: Sequence[str] | None = None, without: str = ""
 ) -> None:
-    """Raise ConfigError if the train split, of `available` units in the chosen domains, is smaller than the sample.
+    """Raise ConfigError if a sample is larger than the train split.
 
-    without: what samples leave out of it, for the message.
+    Args:
+        config: The sample.
+        corpus: Name of the corpus, for the message.
+        available: Size of the train split in the chosen domains, in units of `config.count`.
+        domains: The chosen domains, for the message; None for all.
+        without: What an ablation leaves out, for the message.
     """
     if config.number > available:
         within = f" in {', '.join(domains)}" if domains else ""
         rest = f" without {without}" if without else ""
         raise ConfigError(
-            f"sample.size={config.size}: more {config.count} than the train split of {corpus} has{within}{rest} "
-            f"({available:,})"
+            f"sample.size={config.size}: the train split of {corpus} has only {available:,} {config.count}"
+            f"{within}{rest}. Choose a smaller size."
         )
 
 
@@ -93,9 +97,15 @@ def draw_sample(
     domains: Sequence[str] | None = None,
     without: str = "",
 ) -> Sample:
-    """Draw a run's sample, without sentences true in `left_out` (sentences,), of `domains` (None: all).
+    """Draw a run's sample. Raises ConfigError if the train split is too small.
 
-    without: what `left_out` is, for messages. Raises ConfigError if the train split is too small.
+    Args:
+        text: The text to draw from.
+        config: The sample's configuration.
+        seed: The run's seed, which `config.seed` overrides.
+        left_out: (sentences,) True for each sentence to leave out; None for none.
+        domains: Names of the domains to draw from; None for all.
+        without: Description of `left_out`, for the error.
     """
     order = _permuted(text, config, seed)
     if domains is not None:
@@ -109,7 +119,7 @@ def draw_sample(
     for stratum, quota in enumerate(_quotas(np.bincount(strata, weights=sizes).astype(np.int64), config.number)):
         if not quota:
             continue
-        places = np.flatnonzero((strata == stratum) & ~skipped)  # in `order`
+        places = np.flatnonzero((strata == stratum) & ~skipped)  # indices into `order`
         seen = np.cumsum(sizes[places])
         whole = int(np.searchsorted(seen, quota, side="right"))
         taken.append(places[:whole])
@@ -138,7 +148,7 @@ def draw_sample(
 def _permuted(text: TextStore, config: SampleConfig, seed: int) -> npt.NDArray[np.int64]:
     """Return the sentences of the train split in the order in which a sample takes them."""
     own = derived_seed(config.seed, seed, "sample")
-    # Nested samples of all sizes share one permutation, independent ones have one each.
+    # Nested samples of all sizes share one permutation; independent samples have one permutation per size.
     seeds = [own] if config.nested else [own, config.number]
     if config.unit == "document":
         documents = text.split_documents("train")
@@ -149,7 +159,7 @@ def _permuted(text: TextStore, config: SampleConfig, seed: int) -> npt.NDArray[n
 
 
 def _quotas(sizes: npt.NDArray[np.int64], number: int) -> list[int]:
-    """Return whole parts of `number` in proportion to the strata's sizes, by their largest remainders."""
+    """Divide `number` into whole parts in proportion to the strata's sizes, by the largest remainder method."""
     total = max(1, int(sizes.sum()))
     parts = [divmod(number * int(size), total) for size in sizes]
     order = sorted(range(len(parts)), key=lambda stratum: -parts[stratum][1])
@@ -158,7 +168,7 @@ def _quotas(sizes: npt.NDArray[np.int64], number: int) -> list[int]:
 
 
 def _cut(text: TextStore, index: int, remainder: int, count: str) -> tuple[int, int]:
-    """Return a sentence and the number of its characters in which it has `remainder` units."""
+    """Return the index of a sentence, and the number of its first characters that contain `remainder` units."""
     sentence = text.sentence(index)
     if count == "words":
         return index, word_spans(sentence, text.manifest["reference"])[remainder - 1][1]
@@ -172,12 +182,12 @@ def _words_before(text: TextStore, index: int, end: int) -> int:
 
 
 def _as_digested(cuts: list[tuple[int, int]]) -> Any:
-    """Return what a digest has of the shortened sentences: as in the first versions of one, and of none."""
+    """Return the form in which a digest contains cut sentences: as in the first versions, which cut at most one."""
     return tuple(cuts) if len(cuts) > 1 else cuts[0] if cuts else None
 
 
 def _words_by_domain(text: TextStore, indices: npt.NDArray[np.int64], words_of_cuts: dict[int, int]) -> dict[str, int]:
-    """Return the words of a sample by domain; {} of a text with one domain, or over MOST_DOMAINS."""
+    """Return the number of words of a sample by domain; {} if the text has one domain, or more than MOST_DOMAINS."""
     if not 1 < len(text.domains) <= MOST_DOMAINS:
         return {}
     totals = np.bincount(text.domains_of(indices), weights=text.words[indices], minlength=len(text.domains))
@@ -187,21 +197,21 @@ def _words_by_domain(text: TextStore, indices: npt.NDArray[np.int64], words_of_c
 
 
 def encode_beginning(tokenizer: Tokenizer, sentence: str, end: int) -> list[int]:
-    """Return the ids of a sentence's first `end` characters: of its tokens if one ends there, else encoded alone."""
+    """Encode the first `end` characters of a sentence: as part of it if a token ends there, otherwise alone."""
     ids, spans = tokenizer.encode_spans(sentence)
     ends = [stop for _, stop in spans]
     return ids[: ends.index(end) + 1] if end in ends else tokenizer.encode(sentence[:end])
 
 
 def read_sentences(text: TextStore, sample: Sample) -> Iterator[str]:
-    """Yield the sentences of a sample in its order, the shortened ones last."""
+    """Yield the sentences of a sample in its order, with the cut ones last."""
     yield from text.sentences(sample.indices)
     for index, end in sample.cuts:
         yield text.sentence(index)[:end]
 
 
 def sample_sentences(text: TextStore, sample: Sample, config: SampleConfig, seed: int) -> Iterator[str]:
-    """Return the sentences of a run's sample as its model reads them, shuffled if `config` says so; seed: the run's."""
+    """Yield the sentences of a sample as the model reads them, shuffled if configured. `seed` is the run's seed."""
     sentences = read_sentences(text, sample)
     if config.shuffle is None:
         return sentences
@@ -210,8 +220,12 @@ def sample_sentences(text: TextStore, sample: Sample, config: SampleConfig, seed
 
 
 def shuffled(sentences: Iterable[str], reference: str, *, together: bool, seed: int) -> Iterator[str]:
-    """Yield sentences with their words in random order; `together`: those of all of them, which are held in memory."""
-    bits = np.random.PCG64(np.random.SeedSequence(seed))  # whose raw output numpy promises to keep
+    """Yield sentences with their words in random order.
+
+    With `together`, the words of all sentences are shuffled together, which takes all of them into memory; otherwise,
+    the words of each sentence are.
+    """
+    bits = np.random.PCG64(np.random.SeedSequence(seed))  # numpy promises that its raw output stays the same
     space = "" if reference in _WITHOUT_SPACES else " "
     cut = (_parted(sentence, reference) for sentence in sentences)
     if not together:
@@ -227,7 +241,7 @@ def shuffled(sentences: Iterable[str], reference: str, *, together: bool, seed: 
 
 
 def shuffled_digest(digest: str, shuffle: str | None) -> str:
-    """Return the digest of a sample as it is read, of its own digest: the same if it is not shuffled."""
+    """Return the digest of a sample as the model reads it, which is the sample's digest unless it is shuffled."""
     return digest if shuffle is None else hashlib.sha256(f"{digest} {shuffle}".encode()).hexdigest()
 
 
@@ -236,7 +250,7 @@ def _order(bits: np.random.PCG64, size: int) -> npt.NDArray[np.int64]:
 
 
 def _parted(sentence: str, reference: str) -> tuple[list[str], str]:
-    """Return the words that change places, and the mark that ends the sentence with the space before it; else ""."""
+    """Return the words to shuffle, and the sentence's final mark with the space before it ("" without a mark)."""
     free = words(sentence, reference)
     if len(free) > 1 and not any(character.isalnum() for character in free[-1]):
         mark = free.pop()

@@ -1,4 +1,4 @@
-"""Token stores: the ids of all sentences of a corpus under one tokenizer, in flat memory-mapped arrays.
+"""Token stores: the ids of all sentences of a corpus from one tokenizer, in flat memory-mapped arrays.
 
 store/<corpus>/<tokenizer>/
     tokens.bin       ids, each sentence followed by <eos>, in the smallest unsigned type that fits
@@ -6,7 +6,7 @@ store/<corpus>/<tokenizer>/
     tokenizer/       the fitted tokenizer
     manifest.json    written last: sizes, digests of text, tokenizer and tokens
 
-If all samples so far are small parts of the text, only tokenizer/ exists: each sample is encoded alone.
+As long as all samples are small parts of the text, only tokenizer/ exists and each sample is encoded alone.
 """
 
 from collections.abc import Iterator
@@ -27,13 +27,13 @@ from pairscale.schema import Digest, NonNegative, Positive
 STORE_VERSION = 1
 BATCH = 20_000  # sentences to encode at a time
 GATHERED = 100_000  # sentences to gather at a time
-COUNTED = 2_000  # sentences from which tokens per word are estimated before the whole text is encoded
+COUNTED = 2_000  # number of sentences from which tokens per word are estimated before the text is encoded
 
 
 class StoreManifest(TypedDict):
-    """Schema of manifest.json, as far as it is read back."""
+    """Schema of the part of manifest.json that is read back."""
 
-    digests: dict[str, Digest]  # of text, tokenizer, tokens and offsets
+    digests: dict[str, Digest]  # digests of text, tokenizer, tokens and offsets
     dtype: Literal["uint8", "uint16", "uint32"]
     tokens: Positive
     vocabulary: Positive
@@ -41,17 +41,17 @@ class StoreManifest(TypedDict):
 
 
 def store_manifest(folder: Path) -> dict[str, Any]:
-    """Read manifest.json of a token store (StoreManifest). Raises StoreError."""
+    """Read manifest.json of a token store (a StoreManifest). Raises StoreError if it is missing or damaged."""
     return read_manifest(folder, STORE_VERSION, StoreManifest)
 
 
 def dtype_of(tokenizer: Tokenizer) -> np.dtype[Any]:
-    """Return the smallest unsigned type that holds a tokenizer's ids."""
+    """Return the smallest unsigned type that fits a tokenizer's ids."""
     return np.min_scalar_type(len(tokenizer) - 1)
 
 
 def estimated_tokens_per_word(text: TextStore, tokenizer: Tokenizer) -> float:
-    """Return the tokens per word of some COUNTED sentences of the train split."""
+    """Estimate a tokenizer's number of tokens per word from about COUNTED sentences of the train split."""
     train = text.split_sentences("train")
     subset = train[:: max(1, len(train) // COUNTED)]
     ids, _ = tokenizer.encode_batch(list(text.sentences(subset)))
@@ -98,9 +98,12 @@ def _digests(folder: Path, text: TextStore) -> dict[str, str | None]:
 
 
 def write_token_store(folder: Path, text: TextStore, tokenizer: Tokenizer, description: dict[str, Any]) -> None:
-    """Encode a text with the tokenizer in `folder`, `description` for the manifest; StoreError if it has no words."""
+    """Encode a text with the tokenizer saved in `folder`, and write its ids there.
+
+    The manifest also records `description`. Raises StoreError if the text has no words.
+    """
     if not len(text) or not text.words.any():
-        raise StoreError(f"{text.folder}: has no words to encode; remove it to prepare it again")
+        raise StoreError(f"{text.folder}: this text has no words. Remove the folder to prepare it again.")
     dtype = dtype_of(tokenizer)
     lengths, unknown = [], 0
     with atomic_path(folder / "tokens.bin") as temporary, temporary.open("wb") as file:

@@ -1,7 +1,7 @@
-"""The text store: the sentences of a corpus, UTF-8, with the sizes that sampling needs.
+"""The text store: the sentences of a corpus in UTF-8, with the sizes that sampling needs.
 
     store/<corpus>/text/
-        text.txt            one sentence a line
+        text.txt            one sentence per line
         offsets.npy         byte offset of each sentence, and the end of the last
         words.npy           number of reference words of each sentence
         characters.npy      number of characters of each sentence, without white space
@@ -33,27 +33,24 @@ from pairscale.files import atomic_path, sha256_file, write_array, write_json
 from pairscale.schema import Count, Digest, Positive
 
 SPLITS = ("train", "valid", "test")
-UNITS = ("documents", "sentences", "words", "characters")  # of sizes
+UNITS = ("documents", "sentences", "words", "characters")  # units in which the manifest gives sizes
 ARRAYS = ("offsets", "words", "characters", "documents", "splits")
 TEXT_VERSION = 1
-OFFSETS_AT_A_TIME = 100_000  # copied out of their memory map: one by one takes longer than reading the text
-ENOUGH_DOCUMENTS = 500  # a share of .02 of them is almost certainly not empty
+OFFSETS_AT_A_TIME = 100_000  # copied from their memory map together, because one by one is slower than reading the text
+ENOUGH_DOCUMENTS = 500  # with this many documents, a share of .02 of them is almost certainly not empty
 
 
 @dataclass(slots=True)
 class Document:
-    """Sentences that belong together, each without line breaks. Splits are drawn within each `source` (its name).
+    """Sentences that belong together. Splits are drawn within each source."""
 
-    split: "train", "valid" or "test" if the source publishes its splits, else None.
-    """
-
-    source: str
-    sentences: list[str]
-    split: str | None = None
+    source: str  # name of the domain
+    sentences: list[str]  # without line breaks
+    split: str | None = None  # "train", "valid" or "test" if the source publishes its splits, otherwise None
 
     @property
     def size(self) -> int:
-        """Bytes of its lines in UTF-8."""
+        """Size of its lines in UTF-8, in bytes."""
         return len("\n".join(self.sentences).encode()) + 1
 
 
@@ -67,7 +64,7 @@ class _Domain(_Splits):
     name: str
 
 
-# Schema of manifest.json, as far as it is read back. "corpus.path": digests of local files by name
+# Schema of the part of manifest.json that is read back. "corpus.path" has the digests of local files by name
 # (corpora/sources/read.py).
 TextManifest = TypedDict(
     "TextManifest",
@@ -85,7 +82,7 @@ TextManifest = TypedDict(
 
 
 def split_of(document: Document, config: SplitConfig) -> str:
-    """Return a document's split: published, else by a seeded hash of source and text, whatever others there are."""
+    """Return a document's split: the published one, or one that depends only on a hash of its source and text."""
     if document.split is not None:
         return document.split
     share = _drawn(document, f"{config.seed}\0")
@@ -95,12 +92,12 @@ def split_of(document: Document, config: SplitConfig) -> str:
 
 
 def in_share(document: Document, config: SplitConfig, share: float) -> bool:
-    """Return True for a document of the share of documents that is read, drawn as splits are, but apart from them."""
+    """Return True if a document belongs to the share that is read. This is independent of its split."""
     return _drawn(document, f"share\0{config.seed}\0") < share
 
 
 def _drawn(document: Document, purpose: str) -> float:
-    """Return a number from 0 to 1, by a hash of a document's source and text."""
+    """Hash a document's source and text to a number from 0 to 1."""
     key = f"{purpose}{document.source}\0" + "\n".join(document.sentences)
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") / 2**64
 
@@ -117,12 +114,12 @@ class TextStore:
         )
         path = folder / "text.txt"
         if not path.exists() or path.stat().st_size != int(self.offsets[-1]) or len(self) != self.manifest["sentences"]:
-            raise StoreError(f"{path}: not of the size in its manifest; remove {folder} to prepare it again")
+            raise StoreError(f"{path}: its size differs from its manifest. Remove {folder} to prepare it again.")
         with path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what another process opens the store with."""
+        """Return the arguments with which another process opens the store."""
         return TextStore, (self.folder,)
 
     def __len__(self) -> int:
@@ -131,7 +128,7 @@ class TextStore:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the text, of its sentences, documents and splits, and of their sizes in words and characters."""
+        """SHA-256 of the text, its sentences, documents and splits, and their sizes in words and characters."""
         return str(self.manifest["digest"])
 
     def verify(self) -> None:
@@ -139,7 +136,8 @@ class TextStore:
         path = self.folder / "text.txt"
         if sha256_file(path) != self.manifest["text_digest"]:
             raise StoreError(
-                f"{path}: its digest is not the one in its manifest; remove {self.folder} to prepare it again"
+                f"{path}: its digest differs from its manifest, so the file has changed. Remove {self.folder} to "
+                "prepare it again."
             )
 
     def sentence(self, index: int) -> str:
@@ -175,11 +173,11 @@ class TextStore:
         return np.repeat(_map(path), np.diff(self.documents))
 
     def domains_of(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return the domain of each sentence of `indices`, an index into `domains`. Raises StoreError."""
+        """Return the domain of each sentence of `indices`, as an index into `domains`. Raises StoreError if damaged."""
         return self._domain_of_sentence[indices]
 
     def units(self, count: str) -> npt.NDArray[Any]:
-        """Return the size of each sentence (sentences,) in words, characters or sentences."""
+        """Return (sentences,) the size of each sentence in words, characters or sentences."""
         match count:
             case "words":
                 return self.words
@@ -192,11 +190,19 @@ class TextStore:
 def write_text_store(
     folder: Path, documents: Iterable[Document], reference: str, split: SplitConfig, description: dict[str, Any]
 ) -> None:
-    """Write a text store; description: its source. Raises InputError if the train or valid split is empty."""
+    """Write a text store. Raises InputError if the train or valid split is empty.
+
+    Args:
+        folder: The folder to write.
+        documents: The documents of the text, in its order.
+        reference: The reference tokenizer, which counts words.
+        split: How to assign documents without a published split.
+        description: What the text was made from; recorded in the manifest.
+    """
     offsets, words, characters = array("Q", [0]), array("L"), array("L")
     first, splits, domains = array("Q", [0]), array("B"), array("L")
     text_digest = hashlib.sha256()
-    codes: dict[str, int] = {}  # of domains
+    codes: dict[str, int] = {}  # number of each domain
     with atomic_path(folder / "text.txt") as temporary, temporary.open("wb") as file:
         for document in documents:
             sentences = [sentence for sentence in document.sentences if sentence]
@@ -220,7 +226,7 @@ def write_text_store(
     for name, packed in arrays.items():
         digest.update(packed.astype("<u8").tobytes())
         write_array(folder / f"{name}.npy", packed)
-    write_array(folder / "domains.npy", _packed(domains))  # not in the digest
+    write_array(folder / "domains.npy", _packed(domains))  # not part of the digest
     sizes = _sizes(arrays, np.array(domains, np.int64), list(codes))
     manifest = {
         "version": TEXT_VERSION,
@@ -237,7 +243,7 @@ def write_text_store(
 
 
 def _sizes(arrays: Mapping[str, npt.NDArray[Any]], domains: npt.NDArray[Any], names: list[str]) -> list[dict[str, Any]]:
-    """Return the sizes of each split of each domain, by UNITS. domains: of each document, an index into `names`."""
+    """Return the sizes of each split of each domain, by UNITS. `domains` (documents,) has indices into `names`."""
     first = arrays["documents"].astype(np.int64)
     of_documents = [np.ones(len(domains)), np.diff(first)]
     of_documents += [np.add.reduceat(arrays[unit].astype(np.int64), first[:-1]) for unit in UNITS[2:]]
@@ -250,13 +256,13 @@ def _sizes(arrays: Mapping[str, npt.NDArray[Any]], domains: npt.NDArray[Any], na
 def _empty_split(name: str, source: str, split: SplitConfig, documents: int, sentences: int) -> InputError:
     """Return the error for a text without a document in the split `name`."""
     use = {"train": "training", "valid": "validation"}[name]
-    advice = "set corpus.split.valid=0.2" if name == "valid" else "lower corpus.split.valid and test"
+    advice = "set corpus.split.valid=0.2" if name == "valid" else "lower corpus.split.valid and corpus.split.test"
     if sentences > documents:
         shorter = max(1, sentences // ENOUGH_DOCUMENTS)
         advice = f"cut documents into shorter ones with corpus.document_sentences={shorter}, or {advice}"
     return InputError(
-        f"{source}: no document fell into the part for {use}; number of documents: {documents}, "
-        f"corpus.split.valid={split.valid:g}, test={split.test:g}. To get one, {advice}."
+        f"{source}: the text has too few documents ({documents}), so none was assigned to {use} "
+        f"(corpus.split.valid={split.valid:g}, corpus.split.test={split.test:g}). To get one, {advice}."
     )
 
 
@@ -267,7 +273,7 @@ def _packed(values: "array[int]") -> npt.NDArray[Any]:
 
 
 def text_manifest(folder: Path) -> dict[str, Any]:
-    """Read manifest.json of a text store (TextManifest). Raises StoreError."""
+    """Read manifest.json of a text store (a TextManifest). Raises StoreError if it is missing or damaged."""
     return read_manifest(folder, TEXT_VERSION, TextManifest)
 
 
@@ -275,4 +281,4 @@ def _map(path: Path) -> npt.NDArray[Any]:
     try:
         return np.asarray(np.load(path, mmap_mode="r"))  # a plain view: indexing a memmap object is slow
     except (OSError, ValueError) as error:
-        raise StoreError(f"{path}: cannot be read ({error}); remove {path.parent} to prepare it again") from None
+        raise StoreError(f"{path}: cannot be read ({error}). Remove {path.parent} to prepare it again.") from None

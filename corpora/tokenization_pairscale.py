@@ -1,4 +1,4 @@
-"""The tokenizer of a language model over jieba's words, trained by pairscale, for AutoTokenizer; it needs `rjieba`."""
+"""The tokenizer, for AutoTokenizer, of a language model that pairscale trained on jieba's words. It needs `rjieba`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +11,10 @@ from transformers import BatchEncoding, PreTrainedTokenizerFast
 
 
 class PairscaleTokenizer(PreTrainedTokenizerFast):
-    """The words that jieba cuts, without white space; `<unk>` if not in the vocabulary.
+    """A tokenizer for the words that jieba cuts, without white space. Words outside the vocabulary are `<unk>`.
 
-    tokenizer.json holds the vocabulary alone: without this class it fails on a text of several words. A class with an
-    `__init__` of its own would not be read from that file.
+    tokenizer.json contains only the vocabulary, so it fails on a text of several words without this class. The class
+    has no `__init__` of its own because transformers would then not load it from that file.
     """
 
     def _encode_plus(self, *arguments: Any, **options: Any) -> BatchEncoding:
@@ -22,16 +22,16 @@ class PairscaleTokenizer(PreTrainedTokenizerFast):
             return super()._encode_plus(*arguments, **options)
 
     def _batch_encode_plus(self, *arguments: Any, **options: Any) -> BatchEncoding:
-        with self._cutting():  # of transformers 4, where `_encode_plus` has one text
+        with self._cutting():  # for transformers 4, where `_encode_plus` takes a single text
             return super()._batch_encode_plus(*arguments, **options)
 
     @contextmanager
     def _cutting(self) -> Iterator[None]:
-        """Texts that are encoded within are cut into words, those out of the vocabulary being `<unk>`."""
+        """Cut texts that are encoded within this context into words, and make unknown words `<unk>`."""
         try:
             self._cut = import_module("rjieba").cut
-        except ImportError as error:  # here, as the `tokenizers` library hides the type of an error
-            raise ImportError("this tokenizer cuts words by rjieba: pip install rjieba") from error
+        except ImportError as error:  # raised here because the `tokenizers` library hides the type of an error
+            raise ImportError("This tokenizer needs rjieba to cut words: pip install rjieba") from error
         backend = self.backend_tokenizer
         in_file = backend.pre_tokenizer, backend.model.unk_token
         backend.pre_tokenizer, backend.model.unk_token = PreTokenizer.custom(self), self.unk_token
@@ -41,7 +41,7 @@ class PairscaleTokenizer(PreTrainedTokenizerFast):
             backend.pre_tokenizer, backend.model.unk_token = in_file
 
     def pre_tokenize(self, text: PreTokenizedString) -> None:
-        """Cut a text; called by the `tokenizers` library."""
+        """Cut a text into words. Called by the `tokenizers` library."""
         text.split(self._words)
 
     def _words(self, _: int, text: NormalizedString) -> list[NormalizedString | None]:

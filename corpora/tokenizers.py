@@ -1,4 +1,4 @@
-"""Tokenizers: text to ids and back. In each, id 0 is `<eos>` and id 1 is `<unk>`.
+"""Tokenizers, which turn text into ids and back. In all of them, id 0 is `<eos>` and id 1 is `<unk>`.
 
 A tokenizer is saved as a folder: tokenizer.json (configuration and digest) and vocab.txt or model.spm.
 """
@@ -30,40 +30,43 @@ from pairscale.schema import Digest, read_json
 
 EOS, UNK = 0, 1
 EOS_TEXT, UNK_TEXT = "<eos>", "<unk>"
-# The first ids of a masked model; those of the study's tokenizer follow, moved up by SPECIAL_TOKENS. RoBERTa counts
-# positions from the id of the padding, so it has to be small.
+# The first ids of a masked model. The tokenizer's ids follow, increased by SPECIAL_TOKENS. The id of the padding must
+# be small because RoBERTa counts positions from it.
 PAD, MASK, SPECIAL_TOKENS = 0, 1, 2
 TOKENIZER_VERSION = 1
 PIECE_KINDS = ("unigram", "bpe")
 WORD_KINDS = ("word", "jieba", "whitespace")
-FIT_SEED = 0  # draws the sentences that SentencePiece is fitted on
-MAX_BYTES = 1 << 16  # of a text that SentencePiece is fitted on; recorded in the model's bytes
-UNKNOWN_SIGN = "▅"  # SentencePiece's own, U+2585
+FIT_SEED = 0  # seed for drawing the sentences that SentencePiece is fitted to
+MAX_BYTES = 1 << 16  # maximum size of a text that SentencePiece is fitted to; changing it changes the model's bytes
+UNKNOWN_SIGN = "▅"  # U+2585, SentencePiece's sign for an unknown character
 
 Ids = npt.NDArray[np.uint32]
 
 
 class Tokenizer(ABC):
-    """A tokenizer, by the `kind` of its configuration."""
+    """Base class of tokenizers."""
 
     def __init__(self, config: TokenizerConfig):
         self.config = config
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return the size of the vocabulary, `<eos>` and `<unk>` included."""
+        """Return the size of the vocabulary, including `<eos>` and `<unk>`."""
 
     @abstractmethod
     def encode_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the ids of a text, without `<eos>`, and the tokens' increasing, disjoint character offsets."""
+        """Return the ids of a text, without `<eos>`, and the character offsets (start, end) of each token, in order."""
 
     def encode_raw(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Encode plain text, such as a benchmark's, even if the training text is pretokenised; as `encode_spans`."""
+        """Encode plain text, such as a benchmark's, even if the tokenizer was fitted to pretokenised text.
+
+        Returns the same as `encode_spans`.
+        """
         return self.encode_spans(text)
 
     @abstractmethod
     def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, npt.NDArray[np.int64]]:
-        """Return the ids of many texts end to end, each followed by `<eos>`, and the number of ids of each."""
+        """Return (tokens,) the ids of all texts, each followed by `<eos>`, and (texts,) the number of ids of each."""
 
     @abstractmethod
     def token(self, index: int) -> str:
@@ -75,7 +78,7 @@ class Tokenizer(ABC):
 
     @property
     def word_level(self) -> bool:
-        """True if tokens are words, some of them unknown; models over words score `<eos>` by default."""
+        """True if tokens are words, so that a text can have unknown ones. Word models score `<eos>` by default."""
         return self.config.kind in WORD_KINDS
 
     def encode(self, text: str) -> list[int]:
@@ -83,9 +86,9 @@ class Tokenizer(ABC):
         return self.encode_spans(text)[0]
 
     def save(self, folder: Path, text: str | None = None) -> None:
-        """Write the tokenizer to a folder; tokenizer.json, with the vocabulary's digest, is written last.
+        """Write the tokenizer to a folder. tokenizer.json, with the vocabulary's digest, is written last.
 
-        text: digest of the text that it was fitted on, if `load_tokenizer` shall check it.
+        Give the digest of the text that it was fitted to as `text` if `load_tokenizer` should check it.
         """
         folder.mkdir(parents=True, exist_ok=True)
         vocabulary = self._save_vocabulary(folder)
@@ -100,13 +103,13 @@ class Tokenizer(ABC):
 
 
 class ListTokenizer(Tokenizer):
-    """A tokenizer over a list of words or characters, `tokens` by id from 2; all others are `<unk>`."""
+    """A tokenizer with a list of words or characters, which have ids from 2. All others are `<unk>`."""
 
     def __init__(self, config: TokenizerConfig, tokens: Sequence[str]):
         super().__init__(config)
         self.tokens = [EOS_TEXT, UNK_TEXT, *tokens]
         self.ids = {token: index for index, token in enumerate(self.tokens)}
-        for special in (EOS_TEXT, UNK_TEXT):  # their spelling in a text is an unknown word
+        for special in (EOS_TEXT, UNK_TEXT):  # in a text, these spellings are unknown words
             self.ids[special] = UNK
 
     def __len__(self) -> int:
@@ -119,7 +122,7 @@ class ListTokenizer(Tokenizer):
         return self._encoded(text, split(self.config.kind)(text))
 
     def encode_raw(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Encode plain text; in place of white space, Treebank rules split it as the pretokenised corpora were."""
+        """Encode plain text. A whitespace tokenizer splits it by Treebank rules, as pretokenised corpora were split."""
         kind = "word" if self.config.kind == "whitespace" else self.config.kind
         return self._encoded(text, split(kind)(text))
 
@@ -143,8 +146,8 @@ class ListTokenizer(Tokenizer):
 
 
 def split(kind: str) -> Callable[[str], list[str]]:
-    """Return the function that cuts a text into the tokens of a `ListTokenizer` of a kind."""
-    # Words are cut at all that str.split takes for a space, NO-BREAK SPACE included; characters keep every space.
+    """Return the function that splits a text into the tokens of a `ListTokenizer` of this kind."""
+    # Words are split at everything that str.split takes for a space, including NO-BREAK SPACE. Characters keep all.
     if kind == "char":
         return list
     reference = {"word": "treebank", "jieba": "jieba", "whitespace": "whitespace"}[kind]
@@ -152,7 +155,7 @@ def split(kind: str) -> Callable[[str], list[str]]:
 
 
 class PieceTokenizer(Tokenizer):
-    """SentencePiece (Kudo and Richardson 2018), unigram or BPE, over unnormalised text, "▁" before its first word."""
+    """SentencePiece (Kudo and Richardson 2018), unigram or BPE, without normalization and with "▁" before a text."""
 
     def __init__(self, config: TokenizerConfig, model: bytes):
         import sentencepiece
@@ -171,7 +174,7 @@ class PieceTokenizer(Tokenizer):
         return list(self.processor.encode(text))
 
     def encode_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        # A character without a piece is encoded as bytes: the last one spans it, the others are empty and before it.
+        # A character without a piece is encoded as bytes. The last byte spans it; the others have empty spans before.
         encoded = self.processor.encode(text, return_type="offset_mapping")
         return list(encoded["ids"]), list(encoded["offsets"])
 
@@ -188,13 +191,16 @@ class PieceTokenizer(Tokenizer):
 
 
 def fit_tokenizer(config: TokenizerConfig, sentences: Iterable[str], count: int) -> Tokenizer:
-    """Fit a tokenizer on `count` sentences. Raises ConfigError if they have too few distinct pieces for its size."""
+    """Fit a tokenizer to sentences, of which there are `count`.
+
+    Raises ConfigError if the sentences have too few distinct pieces for the size of the vocabulary.
+    """
     if config.kind in PIECE_KINDS:
         return _fit_pieces(config, sentences, count)
     counts = Counter(chain.from_iterable(map(split(config.kind), sentences)))
     for special in (EOS_TEXT, UNK_TEXT, "\n"):
         counts.pop(special, None)
-    # By falling frequency, then by spelling, so that the order of the text does not matter.
+    # By decreasing frequency, then by spelling, so that the order of the text does not matter.
     ranked = sorted(counts, key=lambda token: (-counts[token], token))
     return ListTokenizer(config, ranked[: config.vocab_size])
 
@@ -203,14 +209,14 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
     import sentencepiece
 
     if config.vocab_size is None:
-        raise ConfigError("tokenizer.vocab_size=null: unigram and bpe need a number, such as 8000")
+        raise ConfigError(f"tokenizer.vocab_size=null: tokenizer={config.kind} needs a number, such as 8000.")
     model = io.BytesIO()
     if count > config.fit_sentences:
         chosen = np.zeros(count, np.bool_)
         chosen[np.random.default_rng(FIT_SEED).choice(count, config.fit_sentences, replace=False)] = True
         sentences = compress(sentences, chosen)
     fitted = min(count, config.fit_sentences)
-    message = f"fitting {config.kind}: {config.vocab_size:,} pieces to {fitted:,} sentences"
+    message = f"fitting {config.vocab_size:,} {config.kind} pieces to {fitted:,} sentences"
     texts = (part for sentence in sentences for part in _parts(sentence))
     try:
         with working(message):
@@ -230,7 +236,7 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
                 pad_id=-1,
                 eos_piece=EOS_TEXT,
                 unk_piece=UNK_TEXT,
-                num_threads=1,  # recorded in the model's bytes
+                num_threads=1,  # fixed, because the model's bytes contain it
                 max_sentence_length=MAX_BYTES,
                 minloglevel=2,
             )
@@ -241,15 +247,15 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield a text in parts that SentencePiece reads: it leaves out, silently, what is too long or has UNKNOWN_SIGN.
+    """Split a text into parts that SentencePiece reads, because it silently skips long texts and UNKNOWN_SIGN.
 
-    A long text is cut at a space, which leaves its words as they are, or between characters if there is none.
+    A long text is cut at a space, so that its words stay whole, or between characters if there is no space.
     """
     for part in text.split(UNKNOWN_SIGN):
         if len(part.encode()) <= MAX_BYTES:
             yield part
             continue
-        start, most = 0, MAX_BYTES // 4  # a character has up to four bytes
+        start, most = 0, MAX_BYTES // 4  # a character has at most four bytes
         while len(part) - start > most:
             space = part.rfind(" ", start + 1, start + most)
             end = start + most if space < 0 else space
@@ -263,8 +269,8 @@ class _Description(msgspec.Struct):
 
     config: TokenizerConfig
     vocabulary: Literal["vocab.txt", "model.spm"]  # name of the file
-    digest: Digest  # of that file
-    text: Digest | None = None  # that it was fitted on
+    digest: Digest  # digest of that file
+    text: Digest | None = None  # digest of the text that it was fitted to
 
 
 _REMOVE = "remove the folder to fit it again"
@@ -275,9 +281,13 @@ def _description(folder: Path) -> _Description:
 
 
 def load_tokenizer(folder: Path, text: str | None = None) -> Tokenizer:
-    """Read a saved tokenizer; text: digest of the text that it must have been fitted on, None: of any.
+    """Read a saved tokenizer.
 
-    Raises StoreError if it is missing, damaged, of another version or fitted on another text.
+    Args:
+        folder: The folder of the tokenizer.
+        text: Digest of the text that it must have been fitted to; None for any text.
+
+    Raises StoreError if it is missing, damaged, of another version or fitted to another text.
     """
     description = _description(folder)
     if text is not None:
@@ -286,12 +296,15 @@ def load_tokenizer(folder: Path, text: str | None = None) -> Tokenizer:
     try:
         vocabulary = path.read_bytes()
     except OSError as error:
-        raise StoreError(f"{path}: cannot be read ({error.strerror}); {_REMOVE}") from None
+        raise StoreError(f"{path}: cannot be read ({error.strerror}). {_REMOVE.capitalize()}.") from None
     if hashlib.sha256(vocabulary).hexdigest() != description.digest:
-        raise StoreError(f"{path}: its digest is not the one in {folder / 'tokenizer.json'}; {_REMOVE}")
+        raise StoreError(
+            f"{path}: its digest differs from {folder / 'tokenizer.json'}, so the file has changed. "
+            f"{_REMOVE.capitalize()}."
+        )
     try:
         if (config.kind in PIECE_KINDS) != (path.suffix == ".spm"):
-            raise ValueError(f"no vocabulary of kind {config.kind}")
+            raise ValueError(f"it is not a vocabulary of kind {config.kind}")
         if config.kind in PIECE_KINDS:
             pieces = PieceTokenizer(config, vocabulary)
             if not pieces.encode(string.ascii_letters):  # no normalisation: letters stay
@@ -299,12 +312,14 @@ def load_tokenizer(folder: Path, text: str | None = None) -> Tokenizer:
             return pieces
         tokens = vocabulary.decode().removesuffix("\n").split("\n")  # "\r" may be a token
         if tokens[:2] != [EOS_TEXT, UNK_TEXT] or len(set(tokens)) != len(tokens):
-            raise ValueError(f"must begin with {EOS_TEXT} and {UNK_TEXT}, and have no token twice")
+            raise ValueError(f"it must begin with {EOS_TEXT} and {UNK_TEXT} and contain each token once")
         return ListTokenizer(config, tokens[2:])
     except (ValueError, RuntimeError) as error:  # RuntimeError: SentencePiece
-        raise StoreError(f"{path}: not a vocabulary ({' '.join(str(error).split())}); {_REMOVE}") from None
+        raise StoreError(
+            f"{path}: this is not a vocabulary ({' '.join(str(error).split())}). {_REMOVE.capitalize()}."
+        ) from None
 
 
 def tokenizer_digest(folder: Path) -> str:
-    """Return the SHA-256 of a saved tokenizer's vocabulary. Raises StoreError."""
+    """Return the SHA-256 of a saved tokenizer's vocabulary. Raises StoreError if it is missing or damaged."""
     return _description(folder).digest

@@ -1,4 +1,4 @@
-"""Frequencies of reference words (corpora/words.py), and of tokens, in a run's sample, drawn again from the store."""
+"""Count the reference words (corpora/words.py) and tokens in a run's sample, which is drawn again from the store."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -28,10 +28,14 @@ from pairscale.errors import ConfigError, StoreError
 
 
 def sample_again(config: Mapping[str, Any], manifest: Mapping[str, Any] | None, store: Path) -> Corpus:
-    """Return the corpus of a run, whose sample is drawn again. `store` is paths.store.
+    """Return the corpus of a run, with its sample drawn again.
 
-    config, manifest: plain data, the latter None if not trained. Raises StoreError if the text or its annotation is
-    missing or another.
+    Args:
+        config: The run's configuration as plain data.
+        manifest: The run's manifest as plain data; None if the run isn't trained.
+        store: The folder of prepared corpora (`paths.store`).
+
+    Raises StoreError if the text or its annotation is missing, or is not the one that the run was trained on.
     """
     values, construction = config["corpus"], config.get("filter")
     folder = store / str(values["name"])
@@ -50,20 +54,23 @@ def sample_again(config: Mapping[str, Any], manifest: Mapping[str, Any] | None, 
         dry_run=False,
     )
     corpus = Corpus(known)
-    corpus.text = TextStore(folder / "text")  # which is not prepared again
+    corpus.text = TextStore(folder / "text")  # so that it is not prepared again
     try:
         digest = corpus.drawn.digest
-    except ConfigError as error:  # of a text that is there: its annotation is missing
+    except ConfigError as error:  # the text exists, but its annotation is missing
         raise StoreError(str(error)) from None
     if manifest is not None and digest != manifest["corpus"]["sample"]["digest"]:
-        raise StoreError(f"{folder}: not the text that the run was trained on (its sample has another digest)")
+        raise StoreError(
+            f"{folder}: this is not the text that the run was trained on (its sample has another digest). Set "
+            "paths.store to the store that the run used."
+        )
     return corpus
 
 
 def sample_counts(
     config: Mapping[str, Any], manifest: Mapping[str, Any] | None, store: Path, reference: str
 ) -> Counter[str]:
-    """Count the reference words of a run's sample; arguments and errors as of `sample_again`."""
+    """Count the words of a run's sample with a reference tokenizer. See `sample_again` for the arguments and errors."""
     sentences = sample_again(config, manifest, store).sentences()
     return Counter(word for sentence in sentences for word in words(sentence, reference))
 
@@ -71,12 +78,12 @@ def sample_counts(
 def token_counts(
     config: Mapping[str, Any], manifest: Mapping[str, Any], store: Path, tokenizer: Tokenizer
 ) -> npt.NDArray[np.int64]:
-    """Count the tokens of a run's sample as its model read them, (V,): `<eos>` ends each sentence.
+    """Return (V,) how often each token occurs in a run's sample, with `<eos>` at the end of each sentence.
 
-    tokenizer: the run's. Other arguments, and errors, as of `sample_again`.
+    `tokenizer` is the run's tokenizer. See `sample_again` for the other arguments and the errors.
     """
     corpus = sample_again(config, manifest, store)
     folder, recorded = corpus.folder, manifest["corpus"]["tokenizer"]
     if not (folder / MANIFEST).exists() or tokenizer_digest(folder / "tokenizer") != recorded:
-        corpus.tokenizer, corpus.store = tokenizer, None  # no ids of the run's tokenizer are in the store
+        corpus.tokenizer, corpus.store = tokenizer, None  # the store has no ids of the run's tokenizer
     return np.bincount(corpus.sample().tokens, minlength=len(tokenizer))

@@ -1,14 +1,14 @@
-"""Reference words: the words of a corpus by its reference tokenizer, whatever tokenizer a model uses.
+"""Reference words: the words of a corpus according to its reference tokenizer, whatever tokenizer a model uses.
 
-treebank    the words of NLTK's `word_tokenize` for one sentence (Penn Treebank rules: contractions and punctuation are
-            split off, the full stop only at the sentence's end) as slices of the text: a double quote is not rewritten
-            as `` or ''. Patterns cut them, the same in Python and in a tokenizer.json.
-characters  characters that are not white space.
-jieba       Chinese words by jieba's dictionary and hidden Markov model.
-whitespace  words between white space, for pretokenised text.
+treebank    The words of NLTK's `word_tokenize` for one sentence (Penn Treebank rules: contractions and punctuation are
+            split off, but a full stop only at the end of the sentence), as slices of the text: a double quote is not
+            rewritten as `` or ''. They are cut by patterns that are the same in Python and in a tokenizer.json.
+characters  All characters except white space.
+jieba       Chinese words from jieba's dictionary and hidden Markov model.
+whitespace  The words between white space, for pretokenised text.
 
-Jieba's algorithm comes from `rjieba`, its Rust port: seven times faster than `jieba`, maintained, without warnings
-under Python 3.12, and without a pickled dictionary in a folder that anyone can write to.
+Jieba's algorithm comes from its Rust port, `rjieba`. It is seven times faster than `jieba` and maintained, gives no
+warnings under Python 3.12, and does not keep a pickled dictionary in a folder that anyone can write to.
 """
 
 from functools import cache, lru_cache
@@ -19,31 +19,31 @@ from tokenizers import Regex, pre_tokenizers
 from corpora.config import REFERENCES
 from pairscale.errors import check_choice
 
-CACHED = 1 << 19  # chunks whose words are remembered; natural text repeats nearly all chunks
+CACHED = 1 << 19  # number of chunks whose words are cached; natural text repeats nearly all chunks
 
-_CLOSING_MARKS = "])}>\"'»”’ "  # after the full stop that ends a sentence
+_CLOSING_MARKS = "])}>\"'»”’ "  # marks that may follow the full stop at the end of a sentence
 
 # The words of the Penn Treebank as patterns. NLTK rewrites a sentence in some thirty steps. Each puts spaces around
 # words, and sees the spaces of the steps before it. Here, three steps cut the text itself: the first one reads the
-# whole text, and the others read its pieces, whose ends stand for NLTK's spaces. In Oniguruma's patterns, \G is the end
-# of the match before, and ++ and *+ give nothing back.
+# whole text, and the others read its pieces, whose ends correspond to NLTK's spaces. In Oniguruma's patterns, \G is the
+# end of the previous match, and ++ and *+ don't backtrack.
 
 
 def _any_case(text: str) -> str:
-    """Return a pattern of a text in any case, as Python has it: with long s and the Turkish letters i."""
+    """Return a pattern that matches a text in any case, as Python does: including the long s and Turkish i's."""
     special = {"i": "[iIİı]", "s": "[sSſ]", "'": "'"}
     return "".join(special.get(letter, f"[{letter}{letter.upper()}]") for letter in text)
 
 
 _SPACE = r"\s\x1c-\x1f"  # the white space of `str.split`
 _MARKS = r"""«»“”‘’„`"?!;@#$%&*‒-―(){}<>\[\]"""  # always cut off
-# Letters. NLTK's rules for quotes use the package `regex`, and those for contractions use `re`.
+# Letters. NLTK's rules for quotes use the package `regex`, but its rules for contractions use `re`.
 _IN_WORD = r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]"
 _IN_CONTRACTION = r"[\p{L}\p{N}_]"
 
-# The full stop that ends the text. A double quote after a space opens a quotation for NLTK: it closes no sentence.
+# The full stop that ends the text. NLTK takes a double quote after a space as an opening quote, not as a closing one.
 _STOP = rf"""\.(?=(?:[\])}}>"'»”’]|[{_SPACE}]++(?!"|''))*+\z)"""
-# A single quote before a word, except for those of contractions ('s, 'll).
+# A single quote before a word, except in contractions ('s, 'll).
 _ENDS = "|".join(map(_any_case, ("re", "ve", "ll", "m", "t", "s", "d", "n")))
 _OPENING = rf"(?<!{_IN_WORD})'(?!(?:{_ENDS})(?!{_IN_WORD}))(?={_IN_WORD})"
 # A single quote that NLTK cuts off before it looks for 's: "x's' y" is x 's ' y. _CLITIC cuts off the others.
@@ -51,7 +51,7 @@ _CLOSING = rf"""'(?=[{_SPACE}]++(?!\z)|[«“‘„`;@#$%&‒-―?!]|[:,](?!\p{{
 _INNER = rf"""(?:
     [^{_SPACE}{_MARKS}.:,'\-]++ | [:,](?=\p{{Nd}}) | (?!\.\.|{_STOP})\. | -(?!-) | (?!''|{_OPENING}|{_CLOSING})'
 )"""
-# In a row of commas and colons, NLTK cuts off every other one. The rest of the row begins a word: "a,,b" is a , ,b.
+# NLTK cuts off every other mark in a sequence of commas and colons. The rest begins a word: "a,,b" becomes a , ,b.
 _WORD = rf"""(?x:
     (?<=[:,])[:,]++{_INNER}*+ | {_INNER}++ | \.++ | '' | -- | `` | [:,](?:[:,][:,])*(?!\p{{Nd}}) | [^{_SPACE}]
 )"""
@@ -63,7 +63,7 @@ _CLITIC = r"(?:'(?:ll|LL|re|RE|ve|VE)|(?<=[^'])(?:n't|N'T))(?=(?:'[sSmMdD]?)?\z)
 def _halves(
     left: str, right: str, start: str = "", not_after: str = _IN_CONTRACTION, end: str = rf"(?!{_IN_CONTRACTION})"
 ) -> str:
-    """Return a pattern of each half of a contraction; letters come first in it, which makes it twice as fast."""
+    """Return a pattern for each half of a contraction. It begins with letters, which makes it twice as fast."""
     left, right = _any_case(left), _any_case(right)
     before = "|".join(text + left for text in not_after.split("|"))
     return rf"{start}{left}(?={right}{end})(?<!{before})|\G{right}(?<={left}{right})"
@@ -83,10 +83,11 @@ _CONTRACTION = "|".join(
 
 @cache
 def treebank_splitter() -> pre_tokenizers.Sequence:
-    """Return the pre-tokenizer that cuts a text into Treebank words; tokenizer.json contains it, too.
+    """Return the pre-tokenizer that cuts a text into Treebank words. It is also part of tokenizer.json.
 
-    Where Python's, the package `regex`'s and Oniguruma's Unicode tables differ, the newest letters count next to a
-    single quote or a contraction as Oniguruma has them, and the newest digits after a comma or a colon.
+    The Unicode tables of Python, the package `regex` and Oniguruma differ for the newest letters and digits. Here,
+    Oniguruma decides what a letter is next to a single quote or a contraction, and what a digit is after a comma or a
+    colon.
     """
     return pre_tokenizers.Sequence(
         [
@@ -99,14 +100,14 @@ def treebank_splitter() -> pre_tokenizers.Sequence:
 
 @lru_cache(maxsize=CACHED)
 def _chunk_words(chunk: str, ends_sentence: bool) -> tuple[str, ...]:
-    """Return the words of a part of a sentence between white space."""
+    """Return the words in a chunk of a sentence, as separated by white space."""
     pieces = treebank_splitter().pre_tokenize_str(f"a {chunk}" if ends_sentence else f"a {chunk} a")
     return tuple(word for word, _ in (pieces[1:] if ends_sentence else pieces[1:-1]))
 
 
 def _treebank(text: str) -> list[str]:
-    # The rules look no further than the nearest white space, except for the full stop at the sentence's end, which
-    # closing quotes and brackets may follow. So the words of each chunk can be remembered.
+    # The rules look no further than the nearest white space, except that closing quotes and brackets may follow the
+    # full stop at the end of the sentence. The words of each chunk can therefore be cached.
     chunks = text.split()
     if not chunks:
         return chunks
@@ -117,7 +118,10 @@ def _treebank(text: str) -> list[str]:
 
 
 def words(text: str, reference: str) -> list[str]:
-    """Return one sentence's words: slices of `text`, only white space between; ConfigError if not of REFERENCES."""
+    """Split a sentence into words, which are slices of `text` with only white space between them.
+
+    Raises ConfigError if `reference` is not one of REFERENCES.
+    """
     match reference:
         case "treebank":
             return _treebank(text)
@@ -134,7 +138,7 @@ def words(text: str, reference: str) -> list[str]:
 
 
 def spans_of(text: str, pieces: list[str]) -> list[tuple[int, int]]:
-    """Return the character offsets of `pieces`: slices of `text` in order, with only white space between them."""
+    """Return the character offsets of `pieces`, which are slices of `text` in order, separated by white space only."""
     spans = []
     end = 0
     for piece in pieces:
@@ -145,12 +149,12 @@ def spans_of(text: str, pieces: list[str]) -> list[tuple[int, int]]:
 
 
 def word_spans(text: str, reference: str) -> list[tuple[int, int]]:
-    """Return the character offsets of a sentence's reference words. Raises ConfigError as `words` does."""
+    """Return the character offsets of a sentence's words. Raises ConfigError as `words` does."""
     return spans_of(text, words(text, reference))
 
 
 def count_words(text: str, reference: str) -> int:
-    """Return the number of a sentence's reference words. Raises ConfigError as `words` does."""
+    """Return the number of words in a sentence. Raises ConfigError as `words` does."""
     return len(words(text, reference))
 
 

@@ -1,7 +1,7 @@
-"""`python -m eval.generate`: minimal pairs of our own paradigms, as JSON Lines in BLiMP's form, or printed to be read.
+"""The command `python -m eval.generate`: write minimal pairs of our own paradigms in BLiMP's format, or print them.
 
-<paths.reports>/<label>/<UID>.jsonl      label: as of score files, "generated+en"
-<paths.reports>/<label>/manifest.json    their origin, digests of the files, what is not available
+<paths.reports>/<label>/<UID>.jsonl      the pairs of a paradigm; the label is that of score files ("generated+en")
+<paths.reports>/<label>/manifest.json    their origin, the digests of the files, and the paradigms without pairs
 """
 
 import dataclasses
@@ -29,9 +29,14 @@ console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
 def run(config: GenerateConfig) -> None:
-    """Write the pairs that `config.benchmark` requests; with dry_run print them. Raises as generate and resolved."""
+    """Write the pairs that `config.benchmark` requests, or print them with `dry_run`.
+
+    Raises InputError for another benchmark than generated pairs, and the errors of `generate` and `resolved`.
+    """
     if config.benchmark.form != "generated":
-        raise InputError(f"benchmark={config.benchmark.name}: its pairs are not made here; give benchmark=generated")
+        raise InputError(
+            f"benchmark={config.benchmark.name}: the pairs of this benchmark aren't generated. Use benchmark=generated."
+        )
     benchmark = resolved(config.benchmark, dataclasses.asdict(config), config.paths.runs, config.paths.store)
     if config.dry_run:
         show(benchmark)
@@ -40,7 +45,7 @@ def run(config: GenerateConfig) -> None:
 
 
 def write(config: BenchmarkConfig, folder: Path) -> None:
-    """Write the pairs of each paradigm, and last the manifest; print what is not available."""
+    """Write the pairs of each paradigm and then the manifest, and print which paradigms have too few pairs."""
     generated = generate(config)
     for old in [folder / "manifest.json", *folder.glob("*.jsonl")]:
         old.unlink(missing_ok=True)
@@ -52,16 +57,16 @@ def write(config: BenchmarkConfig, folder: Path) -> None:
     more = {"files": files, "unavailable": generated.unavailable}
     write_json(folder / "manifest.json", {**ABOUT, **generated.origin, **more})
     total = sum(len(pairs) for pairs in generated.pairs.values())
-    console.print(f"{folder}: {plural(total, 'pair')} of {plural(len(files), 'paradigm')} ({ABOUT['license']})")
+    console.print(f"{folder}: {plural(total, 'pair')} in {plural(len(files), 'paradigm')} ({ABOUT['license']})")
     for name, pairs in generated.pairs.items():
         if len(pairs) < (config.pairs or 0):
-            console.print(f"  {name}: no more than {len(pairs)}")
+            console.print(f"  {name}: only {len(pairs)} pairs are possible")
     for name, reason in generated.unavailable.items():
-        console.print(f"  {name}: not available, with fewer than {LEAST_PAIRS} pairs: {reason}")
+        console.print(f"  {name}: left out because fewer than {LEAST_PAIRS} pairs are possible ({reason})")
 
 
 def show(config: BenchmarkConfig) -> None:
-    """Print pairs of each paradigm, and why there are none of another."""
+    """Print the pairs of each paradigm, and why other paradigms have none."""
     generated = generate(config, least=1)
     for name, pairs in generated.pairs.items():
         console.print(name, style="bold")

@@ -1,5 +1,5 @@
-"""Ablations: samples without a construction, with nothing else, with its alternate, or with as much other text removed.
+"""Remove a construction from samples, keep nothing else, rewrite it, or remove as much other text as a control.
 
-intervention.py is the entrance: from the matches of a filter (corpora/constructions/) to the sentences that samples
-skip and rewrite, and their listing. control.py draws the matched control, and rewriting.py rewrites sentences.
+Start at intervention.py: it turns the matches of a filter (corpora/constructions/) into the sentences that samples skip
+and rewrite, and lists them. control.py draws the matched control, and rewriting.py rewrites sentences.
 """

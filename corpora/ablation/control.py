@@ -1,14 +1,14 @@
-"""Matched controls: for each sentence that an ablation removes, another one like it, to be removed in its place.
+"""Matched controls: for each sentence with a construction, a similar sentence to remove instead of it.
 
     store/<corpus>/control-<digest>/
-        sentences.npy       the sentences of the construction in the train split, ascending
-        controls.npy        the control of each
-        manifest.json       written last: how alike they are
+        sentences.npy       the training sentences with the construction, ascending
+        controls.npy        the control of each of them
+        manifest.json       written last: how similar they are
 
-Controls lack the construction, and are drawn without replacement by coarsened exact matching (Iacus, King and Porro
-2012): at random among the sentences of the same source, length in words and tenth of the mean log frequency of words;
-if none is left, of coarser classes, the last of which are all sentences (LEVELS). Words are lemmas for a filter of
-trees, and reference words for a regular expression.
+Controls lack the construction. They are drawn without replacement by coarsened exact matching (Iacus, King and Porro
+2012): at random from the sentences with the same source, length in words and decile of the mean log frequency of words.
+If no such sentence is left, coarser classes are used, the last of which contains all sentences (LEVELS). Words are
+lemmas if the filter has patterns over trees, and reference words if it is a regular expression.
 """
 
 from array import array
@@ -31,10 +31,11 @@ from pairscale.seeds import permutation
 
 Numbers = npt.NDArray[np.int64]
 
-BATCH = 4_000  # sentences whose logarithms are added up at a time
+BATCH = 4_000  # number of sentences whose logarithms are summed together
 NO_LEMMAS = {"", "_"}
 FREQUENCY_CLASSES = 10  # quantiles of the train split
-# From the finest to the coarsest classes: what sentences of one class have in common. about: to 10% of their length.
+# What the sentences of a class have in common, from the finest to the coarsest classes. "about words" means that their
+# lengths differ by at most some 10%.
 LEVELS = (
     ("source", "words", "frequency"),
     ("source", "about words", "frequency"),
@@ -48,38 +49,40 @@ LEVELS = (
 
 @dataclass(frozen=True)
 class Control:
-    """The control of each sentence of a construction: two arrays (sentences,), the first ascending.
+    """The control of each sentence with a construction.
 
-    balance: how alike the pairs are, for a run's manifest. "same_class": the share that LEVELS[0] matched; "removed",
-    "control": means over sentences.
+    `balance` says how similar they are, for a run's manifest: the share that LEVELS[0] matched ("same_class"), and
+    means over the sentences with the construction ("removed") and over their controls ("control").
     """
 
-    sentences: Numbers
-    controls: Numbers
+    sentences: Numbers  # (sentences,), ascending
+    controls: Numbers  # (sentences,)
     balance: dict[str, Any]
 
     def of(self, sentences: Numbers) -> Numbers:
-        """Return the controls of some sentences of the construction."""
+        """Return the controls of the given sentences, which must have the construction."""
         return self.controls[np.searchsorted(self.sentences, sentences)]
 
 
 def matched_control(
     text: TextStore, layer: Layer | None, matches: str, sentences: Numbers, candidates: Numbers, seed: int
 ) -> Control:
-    """Return the controls of `sentences` (ascending) among `candidates`, drawn if they are missing.
+    """Return the control of each sentence; draw the controls if they are missing.
 
     Args:
-        text: The text of all sentences.
-        layer: Its annotation, whose lemmas are the words of a sentence; None: the reference words are.
-        matches: Digest of the matches that sentences and candidates follow from.
+        text: The text.
+        layer: The annotation whose lemmas are the words to match by; None to use reference words.
+        matches: Digest of the matches from which sentences and candidates follow.
+        sentences: Indices of the sentences with the construction, ascending.
+        candidates: Indices of the sentences to draw from.
         seed: Seed of the draw.
 
-    Raises ConfigError if there are fewer candidates than sentences, or no lemmas in the layer.
+    Raises ConfigError if there are fewer candidates than sentences, or if the annotation has no lemmas.
     """
     if len(candidates) < len(sentences):
         raise ConfigError(
-            f"ablate.action=control: {len(sentences):,} sentences have the construction, only {len(candidates):,} do "
-            "not; there is no control of so frequent a construction"
+            f"ablate.action=control: {len(sentences):,} sentences have the construction, but only {len(candidates):,} "
+            "don't. So frequent a construction has no control; use another action."
         )
 
     def draw() -> tuple[Arrays, dict[str, Any]]:
@@ -101,9 +104,9 @@ def matched_control(
 
 
 def words_of_sentences(text: TextStore, layer: Layer | None) -> Iterator[list[str]]:
-    """Yield the words of each sentence: its lemmas in a layer, else its reference words.
+    """Yield the words of each sentence: its lemmas if there is an annotation, otherwise its reference words.
 
-    Raises ConfigError if the layer has no lemmas.
+    Raises ConfigError if the annotation has no lemmas.
     """
     if layer is None:
         yield from (words(sentence, text.manifest["reference"]) for sentence in text.sentences(range(len(text))))
@@ -114,16 +117,16 @@ def words_of_sentences(text: TextStore, layer: Layer | None) -> Iterator[list[st
         yield lemmas
     if not any_lemma:
         raise ConfigError(
-            f"{layer.folder}: has no lemmas, by whose frequencies a control is matched; annotate the text with a "
-            "parser that gives lemmas"
+            f"{layer.folder}: this annotation has no lemmas, but a control is matched by the frequencies of lemmas. "
+            "Annotate the text with a parser that gives lemmas."
         )
 
 
 def mean_log_frequencies(sentences: Iterable[Sequence[str]], counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return (sentences,) the mean natural logarithm of the frequencies of each sentence's words, 0 of one without.
+    """Return (sentences,) the mean log frequency (in nats) of the words in each sentence; 0 for one without words.
 
-    A word's frequency is its number of occurrences in the sentences true in `counted` (sentences,), at least 1; upper
-    and lower case are one word.
+    A word's frequency is its number of occurrences in the sentences for which `counted` (sentences,) is True, but at
+    least 1. Upper and lower case are not distinguished.
     """
     known: dict[str, int] = {}
     codes, begins = array("I"), [0]
@@ -134,7 +137,7 @@ def mean_log_frequencies(sentences: Iterable[Sequence[str]], counted: npt.NDArra
     of_words, lengths = np.frombuffer(codes, np.uint32), np.diff(begins)
     counts = np.bincount(of_words[np.repeat(counted, lengths)], minlength=len(known))
     logs, means = np.log(np.maximum(counts, 1)), []
-    for start in range(0, len(lengths), BATCH):  # sums over more words would be less exact
+    for start in range(0, len(lengths), BATCH):  # sums over more words would be less precise
         ends = np.array(begins[start : start + BATCH + 1])
         sums = np.concatenate([[0.0], np.cumsum(logs[of_words[ends[0] : ends[-1]]])])
         means.append(np.diff(sums[ends - ends[0]]) / np.maximum(1, np.diff(ends)))
@@ -142,7 +145,7 @@ def mean_log_frequencies(sentences: Iterable[Sequence[str]], counted: npt.NDArra
 
 
 def _classes(text: TextStore, frequencies: npt.NDArray[np.float64], counted: npt.NDArray[np.bool_]) -> list[Numbers]:
-    """Return, for each of LEVELS, the class of every sentence of the text (sentences,)."""
+    """Return the class of every sentence of the text (sentences,) at each of LEVELS."""
     edges = np.quantile(frequencies[counted], np.arange(1, FREQUENCY_CLASSES) / FREQUENCY_CLASSES)
     columns = pd.DataFrame(
         {
@@ -159,16 +162,23 @@ def _classes(text: TextStore, frequencies: npt.NDArray[np.float64], counted: npt
 def draw_controls(
     classes: list[Numbers], sentences: Numbers, candidates: Numbers, seed: int
 ) -> tuple[Numbers, list[int]]:
-    """Return (sentences,) a candidate for each sentence, none twice, and how many were found at each level.
+    """Draw a different candidate for each sentence, from the finest class that has one left.
 
-    classes: of every sentence of the text (sentences of the text,), a list from the finest to the coarsest.
+    Args:
+        classes: For each level, from the finest to the coarsest, the class of every sentence of the text.
+        sentences: Indices of the sentences that need a control.
+        candidates: Indices of the sentences to draw from.
+        seed: Seed of the draw.
+
+    Returns:
+        (sentences,) the candidate of each sentence, and the number of candidates found at each level.
     """
     controls = np.full(len(sentences), -1, np.int64)
-    waiting = permutation(len(sentences), seed, 0)  # indices of `sentences`
+    waiting = permutation(len(sentences), seed, 0)  # indices into `sentences`
     free = candidates[permutation(len(candidates), seed, 1)]
     levels = []
     for of in classes:
-        # The first of each class with the first candidate of the same class, the second with the second, and so on.
+        # Match the first sentence of each class with its first candidate, the second with the second, and so on.
         pairs = _ranked(of[sentences[waiting]]).merge(_ranked(of[free]), on=["class", "rank"])
         one, other = pairs["place_x"].to_numpy(), pairs["place_y"].to_numpy()
         controls[waiting[one]] = free[other]
@@ -178,6 +188,6 @@ def draw_controls(
 
 
 def _ranked(classes: Numbers) -> pd.DataFrame:
-    """Return the place of each, its class, and how many of the same class come before it."""
+    """Return a table of places, their classes, and how many of the same class come before each place."""
     table = pd.DataFrame({"place": np.arange(len(classes)), "class": classes})
     return table.assign(rank=table.groupby("class").cumcount())

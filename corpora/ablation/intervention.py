@@ -1,6 +1,6 @@
-"""Interventions: from the matches of a filter to the sentences that samples skip or read in another form.
+"""Turn the matches of a filter into an intervention: sentences that samples skip or read in another form.
 
-A filter is a regular expression, searched in the text itself, or patterns over the trees of an annotated text.
+A filter is either a regular expression, which searches the text itself, or patterns over the trees of an annotation.
 """
 
 from dataclasses import dataclass
@@ -29,44 +29,41 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Intervention:
-    """What samples of the train split do about a construction. Arrays of sentences are ascending.
-
-    text: what samples read, the original with rewritten sentences in their places. matching: sentences with the
-    construction. skipped: those that samples leave out.
-    """
+    """The sentences of the train split that samples skip or read in another form because of an ablation."""
 
     filter: FilterConfig | RegexFilter
     config: AblateConfig
     original: TextStore
-    text: TextStore
-    matching: Numbers
-    skipped: Numbers
-    layer: str | None  # the annotation that was searched; None: the text itself was
-    digest: str  # SHA-256 of what it follows from: matches, skipped sentences and rewritten ones
+    text: TextStore  # what samples read: the original, with some sentences rewritten
+    matching: Numbers  # indices of the sentences with the construction, ascending
+    skipped: Numbers  # indices of the sentences that samples leave out, ascending
+    layer: str | None  # the annotation that was searched; None if the text itself was
+    digest: str  # SHA-256 of the matches and of the skipped and rewritten sentences
     control: Control | None = None
 
     @property
     def balance(self) -> dict[str, Any]:
-        """How alike a control and the sentences are that it stands for; {} without a control."""
+        """How similar the controls are to the sentences with the construction; {} without a control."""
         return self.control.balance if self.control is not None else {}
 
     @property
     def rewritten(self) -> Numbers:
-        """The sentences that samples read in another form."""
+        """Indices of the rewritten sentences."""
         return self.text.rewritten if isinstance(self.text, RewrittenText) else np.empty(0, np.int64)
 
     @property
     def left_out(self) -> npt.NDArray[np.bool_]:
-        """True for each sentence of the text that samples leave out (sentences of the text,)."""
+        """(sentences of the text,) True for each sentence that samples leave out."""
         left_out = np.zeros(len(self.original), np.bool_)
         left_out[self.skipped] = True
         return left_out
 
     @property
     def sizes(self) -> dict[str, Any]:
-        """What it is and what it does to the train split, for manifests.
+        """The settings of the intervention and its effect on the train split, for manifests.
 
-        sentences, words: skipped or rewritten ones; matching: those with the construction.
+        "sentences" and "words" count what is skipped or rewritten; "matching" counts the sentences with the
+        construction.
         """
         train, words = self.original.manifest["splits"]["train"], self.original.words
         acted = np.union1d(self.skipped, self.rewritten)
@@ -86,9 +83,10 @@ class Intervention:
         }
 
     def describe(self, sample: Sample) -> dict[str, Any]:
-        """Return the intervention's entry in a run's manifest: its sizes, and what it did to the run's sample.
+        """Return the intervention's entry in a run's manifest: its sizes, and its effect on the run's sample.
 
-        Of the sample, sentences and words: skipped ones before its end; matching, rewritten: sentences that it has.
+        For the sample, "sentences" and "words" count what is skipped before the sample's end; "matching" and
+        "rewritten" count sentences in the sample.
         """
         rewritten = np.isin(sample.indices, self.rewritten)
         of_sample = {
@@ -103,10 +101,16 @@ class Intervention:
 def intervene(
     text: TextStore, construction: FilterConfig | RegexFilter, config: AblateConfig, seed: int
 ) -> Intervention:
-    """Return what the samples of a run's seed do about a construction; config.acts.
+    """Return the intervention of an ablation on a text.
 
-    Raises ConfigError for trees of a text without annotation, a construction that no sentence or every one has, and a
-    control that cannot be drawn.
+    Args:
+        text: The text.
+        construction: The filter.
+        config: The ablation, which must have an effect (`config.acts`).
+        seed: The run's seed, which `config.seed` overrides.
+
+    Raises ConfigError if the filter needs an annotation that the text lacks, if no sentence or every sentence has the
+    construction, or if no control can be drawn.
     """
     seed = derived_seed(config.seed, seed, "ablation")
     by_trees = isinstance(construction, FilterConfig)
@@ -118,7 +122,7 @@ def intervene(
     read_as = f" (filter.regex={construction.regex})" if isinstance(construction, RegexFilter) else ""
     where = f"of the train split of {text.folder.parent.name}"
     if not len(matching):
-        raise ConfigError(f"filter={construction.name}{read_as}: matches no sentence {where}")
+        raise ConfigError(f"filter={construction.name}{read_as}: this filter matches no sentence {where}.")
     kept = round(Fraction(config.dose) * len(matching))
     changed = np.sort(matching[permutation(len(matching), seed)[kept:]])
     skipped, control, read = changed, None, text
@@ -134,7 +138,8 @@ def intervene(
         skipped = np.setdiff1d(changed, read.rewritten, assume_unique=True)
     if len(skipped) == len(train):
         raise ConfigError(
-            f"filter={construction.name}{read_as}, ablate.action={config.action}: leaves out every sentence {where}"
+            f"filter={construction.name}{read_as} with ablate.action={config.action}: this leaves out every sentence "
+            f"{where}."
         )
     digest = sha256_json([matches.digest, skipped.tolist(), read.digest])
     name = layer.name if layer is not None else None
@@ -144,9 +149,9 @@ def intervene(
 def write_listing(path: Path, intervention: Intervention) -> int:
     """Write the sentences that an intervention leaves out or rewrites to a CSV file; return their number.
 
-    Columns: line of the sentence in the text (text.txt), from 1; action, "left out" or "rewritten"; words, of the
-    sentence as it was; sentence; rewritten, its new form; control_of, the line of the sentence in whose place it is
-    removed.
+    The columns are `line` (the sentence's line number in text.txt, from 1), `action` ("left out" or "rewritten"),
+    `words` (number of words in the original sentence), `sentence` (the original), `rewritten` (its new form), and
+    `control_of` (the line number of the sentence for which this one is the control).
     """
     rewritten = intervention.rewritten
     chosen = np.union1d(intervention.skipped, rewritten)

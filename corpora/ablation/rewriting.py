@@ -1,7 +1,7 @@
-"""Rewriting: a construction in its alternate form, or with other words, by the rules of its filter.
+"""Rewrite a construction in its alternate form, or with other words, by the rules of its filter.
 
-The rules are those of corpora/constructions/patterns.py. A sentence is rewritten if a rule applies to each of its
-occurrences, else samples leave it out: the construction is in neither. All else of the sentence stays as it is.
+corpora/constructions/patterns.py describes the rules. A sentence is rewritten if a rule applies to each occurrence of
+the construction in it; otherwise samples leave it out. The rest of the sentence stays the same.
 """
 
 import hashlib
@@ -25,20 +25,20 @@ from pairscale.errors import ConfigError
 from pairscale.progress import with_progress
 from pairscale.seeds import derived_seed
 
-NEIGHBOURS = 10  # other words are drawn from so many of the nearest in frequency
+NEIGHBOURS = 10  # another word is drawn from this many words with the nearest frequencies
 VOWELS = tuple("aeiou")
 
 Numbers = npt.NDArray[np.int64]
 Span = tuple[int, int]  # characters of a sentence: begin and end
-# Of a word: part of speech, the treebank's own, features, and whether "an" would stand before it.
+# The kind of a word: its universal and its treebank's part of speech, its features, and whether "an" would precede it.
 Kind = tuple[str, str, str, bool]
 
 
 class RewrittenText(TextStore):
-    """A text with some of its sentences rewritten; documents, splits and domains are those of the text."""
+    """A text with some of its sentences rewritten, and with the same documents, splits and domains."""
 
     def __init__(self, text: TextStore, sentences: Mapping[int, str]):
-        """`sentences`: the new ones by their indices."""
+        """Replace the sentences with the given indices by new ones."""
         super().__init__(text.folder)
         self.rewritten: Numbers = np.array(sorted(sentences), np.int64)
         self._sentences = dict(sentences)
@@ -49,12 +49,12 @@ class RewrittenText(TextStore):
         self.characters[self.rewritten] = [count_characters(self._sentences[i]) for i in self.rewritten.tolist()]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what another process makes the text with."""
+        """Return the arguments with which another process makes the text."""
         return RewrittenText, (TextStore(self.folder), self._sentences)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the text's digest and of the new sentences."""
+        """SHA-256 of the original text's digest and of the new sentences."""
         digest = hashlib.sha256(super().digest.encode())
         for index in self.rewritten.tolist():
             digest.update(f"{index}\0{self._sentences[index]}\n".encode())
@@ -72,10 +72,10 @@ class RewrittenText(TextStore):
 
 
 class Lexicon:
-    """The words of a text by kind and frequency, without those that a construction has in the place of a node."""
+    """The words of a text by kind and frequency, from which replacements are drawn."""
 
     def __init__(self, counts: dict[Kind, Counter[str]], excluded: set[str], seed: int):
-        """counts: of lower-case words by kind."""
+        """Take the counts of lower-case words by kind, and exclude the words that a construction contains."""
         self._seed = seed
         self._counts = counts
         self._ranked: dict[Kind, tuple[list[str], npt.NDArray[np.float64]]] = {}
@@ -85,9 +85,9 @@ class Lexicon:
         self._chosen: dict[tuple[Kind, str], str | None] = {}
 
     def other(self, tree: Tree, word: int) -> str | None:
-        """Return another word of the same kind and about the same frequency, the same one each time; None if none is.
+        """Return another word of the same kind and similar frequency; None if there is none.
 
-        It begins with a capital if the word does.
+        A word is always replaced by the same other word, which begins with a capital if the word does.
         """
         kind, text = kind_of(tree, word), tree.words[word]
         key = kind, text.lower()
@@ -108,7 +108,7 @@ class Lexicon:
 
 
 def kind_of(tree: Tree, word: int) -> Kind:
-    """Return the kind of a word of a tree."""
+    """Return the kind of a word in a tree."""
     before_vowel = tree.words[word].lower().startswith(VOWELS)
     return tree.upos[word], tree.xpos[word], tree.feats[word], before_vowel
 
@@ -116,15 +116,23 @@ def kind_of(tree: Tree, word: int) -> Kind:
 def rewritten_text(
     text: TextStore, layer: Layer, matches: Matches, config: FilterConfig, chosen: Numbers, seed: int
 ) -> RewrittenText:
-    """Return the text with the sentences of `chosen` (ascending) rewritten that the filter's rules can rewrite.
+    """Return a text in which the chosen sentences are rewritten, if the filter's rules apply to them.
 
-    seed: of other words. Raises ConfigError if the filter has no rules, or they apply to no sentence.
+    Args:
+        text: The text.
+        layer: Its annotation.
+        matches: The matches of the filter in the text.
+        config: The filter.
+        chosen: Indices of the sentences to rewrite, ascending.
+        seed: Seed for drawing other words.
+
+    Raises ConfigError if the filter has no rules, or if they apply to no sentence.
     """
     rules = config.rules()
     if not any(rules):
         raise ConfigError(
-            f"ablate.action=replace with filter={config.name}: it has no rewrite; give it one (conf/filter), or "
-            "ablate.action=remove"
+            f"ablate.action=replace with filter={config.name}: this filter has no rules to rewrite a sentence. Add "
+            "`rewrite` to it (see conf/filter), or use ablate.action=remove."
         )
     occurrences: dict[int, list[tuple[Rule | None, dict[str, int]]]] = {index: [] for index in chosen.tolist()}
     for sentence, pattern, words in matches.occurrences():
@@ -139,7 +147,8 @@ def rewritten_text(
             sentences[index] = rewritten
     if not sentences:
         raise ConfigError(
-            f"ablate.action=replace with filter={config.name}: its rules rewrite none of {len(chosen):,} sentences"
+            f"ablate.action=replace with filter={config.name}: its rules apply to none of the {len(chosen):,} matching "
+            "sentences. Use ablate.action=remove."
         )
     return RewrittenText(text, sentences)
 
@@ -147,11 +156,11 @@ def rewritten_text(
 def _lexicon(
     text: TextStore, layer: Layer, matches: Matches, rules: Sequence[Rule | None], seed: int
 ) -> Lexicon | None:
-    """Return the words of the train split without those that stand in the construction; None if no rule needs them."""
+    """Return the words of the train split that the construction doesn't contain; None if no rule needs them."""
     replaced = [{part.node for part in rule or () if isinstance(part, Slot) and part.form == OTHER} for rule in rules]
     if not any(replaced):
         return None
-    places: dict[int, list[int]] = defaultdict(list)  # words in the place of such a node, by sentence
+    places: dict[int, list[int]] = defaultdict(list)  # words that match such a node, by sentence
     for sentence, pattern, words in matches.occurrences():
         places[sentence] += [words[node] for node in replaced[pattern]]
     counts: dict[Kind, Counter[str]] = defaultdict(Counter)
@@ -168,9 +177,15 @@ def _lexicon(
 def rewrite(
     tree: Tree, occurrences: Sequence[tuple[Rule | None, Mapping[str, int]]], lexicon: Lexicon | None = None
 ) -> str | None:
-    """Return a tree's sentence with each occurrence rewritten by its rule; None if one has no rule or does not apply.
+    """Return a sentence with each occurrence of the construction rewritten by its rule.
 
-    occurrences: the rule, and the word of each node. lexicon: needed by rules with other words.
+    Args:
+        tree: The tree of the sentence.
+        occurrences: The rule of each occurrence, and the word (index) of each node.
+        lexicon: The words to draw from; only needed by rules with {node:other}.
+
+    Returns:
+        The new sentence; None if an occurrence has no rule or its rule does not apply.
     """
     parts = [_replaced(tree, rule, words, lexicon) for rule, words in occurrences if rule is not None]
     stretches = sorted(part for part in parts if part is not None)
@@ -186,7 +201,7 @@ def rewrite(
 
 
 def _replaced(tree: Tree, rule: Rule, words: Mapping[str, int], lexicon: Lexicon | None) -> tuple[Span, str] | None:
-    """Return the stretch that a rule replaces and its new text; None if it does not apply."""
+    """Return the span that a rule replaces and its new text; None if the rule does not apply."""
     slots = [part for part in rule if isinstance(part, Slot)]
     spans = {slot.node: _span(tree, slot, words, {words[other.node] for other in slots}) for slot in slots}
     known = sorted(span for span in spans.values() if span is not None)
@@ -211,7 +226,7 @@ def _replaced(tree: Tree, rule: Rule, words: Mapping[str, int], lexicon: Lexicon
 
 
 def _span(tree: Tree, slot: Slot, words: Mapping[str, int], named: set[int]) -> Span | None:
-    """Return the characters of a node, with its dependents if the rule asks for them; None if others stand between."""
+    """Return the span of a node, with its dependents if the rule asks for them; None if other words interrupt it."""
     word = words[slot.node]
     if word < 0:
         return None
@@ -224,7 +239,7 @@ def _span(tree: Tree, slot: Slot, words: Mapping[str, int], named: set[int]) -> 
 
 
 def _phrase(tree: Tree, word: int, without: set[int]) -> set[int]:
-    """Return a word and all that depends on it, but for words of `without` and their dependents."""
+    """Return a word and all its direct and indirect dependents, except words of `without` and their dependents."""
     phrase = {word}
     grown = True
     while grown:
@@ -237,7 +252,7 @@ def _phrase(tree: Tree, word: int, without: set[int]) -> set[int]:
 
 
 def _lowered(tree: Tree, begin: int, text: str) -> str:
-    """Return a text that began a sentence as it stands elsewhere: without its capital unless it is a name or I."""
+    """Return a text without the capital that it has at the start of a sentence, unless it is a name or "I"."""
     first = tree.starts.index(begin)
     if begin != tree.starts[0] or tree.upos[first] == "PROPN" or tree.words[first] in ("I", "I'm") or text.isupper():
         return text

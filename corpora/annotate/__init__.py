@@ -1,5 +1,5 @@
-"""Annotation: the words and dependency trees of a text, as Universal Dependencies define them, stored beside the text.
+"""Annotate a text with the words and dependency trees of Universal Dependencies, and store them next to the text.
 
-Start at tree.py, a parsed sentence, and layer.py, which stores and reads them. run.py is the work of `python -m
-corpora.annotate`; parsers/ has one file per parser.
+Start at tree.py, which defines a parsed sentence, and layer.py, which stores and reads them. run.py implements
+`python -m corpora.annotate`, and parsers/ has one file per parser.
 """

@@ -1,4 +1,4 @@
-"""The annotate command: parse a corpus and write the trees beside its text."""
+"""The command `python -m corpora.annotate`: parse a corpus and write the trees next to its text."""
 
 from corpora.config import AnnotateConfig
 from pairscale.command.main import main

@@ -1,13 +1,13 @@
-"""The layer of an annotated text: a dependency tree for each of its sentences, in Parquet files.
+"""An annotation (layer) of a text: a dependency tree for each of its sentences, in Parquet files.
 
     store/<corpus>/annotation-<name>/
-        made.json           written first: what the parts are made of (the text, the parser, its versions and its model)
+        made.json           written first: what the parts are made from (text, parser, its versions and its model)
         part-00000.parquet  trees of the first sentences of the text, then part-00001.parquet, ...
         manifest.json       written last
 
-A part has PART_SENTENCES sentences of the text in its order, the last one fewer. It is a table with a row per word: the
-sentence's number in the part, and the word's values as in Tree. Parts are the same whatever the number of processes
-that wrote them, so a killed command continues at the first missing one.
+Each part has PART_SENTENCES consecutive sentences of the text; the last part can have fewer. It is a table with one row
+per word: the sentence's number in the part, and the word's values as in Tree. Parts do not depend on the number of
+processes that wrote them, so an interrupted command continues at the first missing part.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,10 +29,10 @@ from pairscale.files import sha256_file, sha256_json, write_bytes, write_json
 from pairscale.schema import Count, Digest, Positive, read_json
 
 LAYER_VERSION = 1
-PART_SENTENCES = 4_000  # some ten seconds of a parser on one core: what a kill can lose, and the step of progress
+PART_SENTENCES = 4_000  # takes a parser some ten seconds on one core, which is the most that an interruption can lose
 PREFIX = "annotation-"
 MADE = "made.json"
-OPEN_PARTS = 2  # whose words are in memory
+OPEN_PARTS = 2  # number of parts whose words are kept in memory
 COLUMNS = ("starts", "ends", "lemmas", "upos", "xpos", "feats", "heads", "relations")  # as in Tree
 _NUMBERS = ("sentence", "starts", "ends", "heads")
 _SCHEMA = pa.schema([(name, pa.uint32() if name in _NUMBERS else pa.string()) for name in ("sentence", *COLUMNS)])
@@ -52,12 +52,15 @@ class Layer:
     """The trees of a text."""
 
     def __init__(self, folder: Path, text: TextStore):
-        """Open a layer. Raises StoreError if it is incomplete, damaged, of another version or of another text."""
+        """Open an annotation. Raises StoreError if it is incomplete, damaged, of another version or of another text."""
         self.folder = folder
         self.text = text
         self.manifest = read_manifest(folder, LAYER_VERSION, LayerManifest)
         if self.manifest["text"] != text.digest:
-            raise StoreError(f"{folder}: made of another text than {text.folder} is now; remove it and annotate again")
+            raise StoreError(
+                f"{folder}: this annotation was made from another text than {text.folder}. Remove it and run "
+                "python -m corpora.annotate again."
+            )
         self._part = lru_cache(OPEN_PARTS)(self._open)
 
     @property
@@ -67,15 +70,15 @@ class Layer:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of its parts and of the text's digest."""
+        """SHA-256 of the parts and of the text's digest."""
         return str(self.manifest["digest"])
 
     def __reduce__(self) -> tuple[type["Layer"], tuple[Path, TextStore]]:
-        """Return what another process opens the layer with."""
+        """Return the arguments with which another process opens the annotation."""
         return Layer, (self.folder, self.text)
 
     def __len__(self) -> int:
-        """Return the number of sentences, all of the text."""
+        """Return the number of sentences, which is that of the text."""
         return int(self.manifest["sentences"])
 
     def _open(self, number: int) -> "_Part":
@@ -83,7 +86,7 @@ class Layer:
         return _Part(part_path(self.folder, number), min(size, len(self) - number * size))
 
     def trees(self, indices: npt.ArrayLike) -> Iterator[Tree]:
-        """Yield the trees of sentences of the text, in the order of `indices`; quickest in the order of the text."""
+        """Yield the trees of sentences in the order of `indices`, which is fastest in the order of the text."""
         chosen = np.asarray(indices, np.int64)
         parts, rows = np.divmod(chosen, int(self.manifest["part_sentences"]))
         for sentence, part, row in zip(self.text.sentences(chosen), parts.tolist(), rows.tolist(), strict=True):
@@ -97,14 +100,17 @@ class Layer:
 
 
 class _Part:
-    """The words of a part by column, and where those of each sentence begin."""
+    """The words of a part by column, and the index of each sentence's first word."""
 
     def __init__(self, path: Path, sentences: int):
         try:
             table = pq.read_table(path)
         except (pa.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0]
-            raise StoreError(f"{path}: not a readable Parquet file ({reason}); remove it") from None
+            raise StoreError(
+                f"{path}: this is not a readable Parquet file ({reason}). Remove {path.parent} and run "
+                "python -m corpora.annotate again."
+            ) from None
         self.columns: dict[str, list[Any]] = {name: table[name].to_numpy().tolist() for name in COLUMNS}
         self.offsets = np.searchsorted(table["sentence"].to_numpy(), np.arange(sentences + 1)).tolist()
 
@@ -114,27 +120,38 @@ class _Part:
 
 
 def layer_folder(corpus: Path, name: str) -> Path:
-    """Return store/<corpus>/annotation-<name>; `corpus` is the folder store/<corpus>."""
+    """Return the folder of an annotation, store/<corpus>/annotation-<name>; `corpus` is store/<corpus>."""
     return corpus / f"{PREFIX}{name}"
 
 
 def layer_names(corpus: Path) -> list[str]:
-    """Return the names of a corpus's finished layers."""
+    """Return the names of a corpus's finished annotations."""
     return sorted(path.parent.name.removeprefix(PREFIX) for path in corpus.glob(f"{PREFIX}*/{MANIFEST}"))
 
 
 def open_layer(corpus: Path, name: str | None, text: TextStore) -> Layer:
-    """Open a layer of the corpus in the folder store/<corpus>; name: None for its only one.
+    """Open an annotation of a corpus.
 
-    Raises ConfigError if there is none, none of that name, or several and no name; StoreError as Layer does.
+    Args:
+        corpus: The folder store/<corpus>.
+        name: Name of the annotation; None for the only one there is.
+        text: The text of the corpus.
+
+    Raises ConfigError if there is no such annotation, or if there are several and no name is given; StoreError if the
+    annotation is damaged.
     """
     names = layer_names(corpus)
     if not names:
-        raise ConfigError(f"corpus {corpus.name}: has no annotation in {corpus}; python -m corpora.annotate makes one")
+        raise ConfigError(
+            f"corpus {corpus.name}: there is no annotation in {corpus}. Make one with python -m corpora.annotate and "
+            "the same corpus settings."
+        )
     if name is None and len(names) > 1:
-        raise ConfigError(f"corpus {corpus.name}: has several annotations; give ablate.layer={'|'.join(names)}")
+        raise ConfigError(
+            f"corpus {corpus.name}: there are several annotations. Choose one with ablate.layer={'|'.join(names)}"
+        )
     if name is not None and name not in names:
-        raise ConfigError(f"ablate.layer={name}: no such annotation of {corpus.name}; available: {', '.join(names)}")
+        raise ConfigError(f"ablate.layer={name}: {corpus.name} has no such annotation. Available: {', '.join(names)}.")
     return Layer(layer_folder(corpus, name or names[0]), text)
 
 
@@ -147,15 +164,15 @@ def part_path(folder: Path, number: int) -> Path:
 
 
 def check_made(folder: Path, made: Mapping[str, Any]) -> None:
-    """Raise StoreError if parts of a layer are there that are made of something else."""
+    """Raise StoreError if the folder already has parts of an annotation that were made from something else."""
     if not any(folder.glob("part-*")):
         return
     recorded = read_json(folder / MADE, dict[str, Any], StoreError, f"remove {folder} to annotate again")
     for key, value in made.items():
         if recorded.get(key) != value:
             raise StoreError(
-                f"{folder}: made with {key}={recorded.get(key)!s:.60}, now {value!s:.60}; give the other layer its own "
-                "parser.name, or remove the folder"
+                f"{folder}: this annotation was made with {key}={recorded.get(key)!s:.60}, but now it is "
+                f"{value!s:.60}. Choose another parser.name for the new annotation, or remove the folder."
             )
 
 
@@ -166,13 +183,13 @@ def write_part(path: Path, trees: Iterable[Tree]) -> None:
         columns["sentence"] += [number] * len(tree)
         for name in COLUMNS:
             columns[name] += getattr(tree, name)
-    buffer = pa.BufferOutputStream()  # pyarrow's own errors of a full disk have no number (pairscale/files.py)
+    buffer = pa.BufferOutputStream()  # pyarrow's errors for a full disk have no error number (see pairscale/files.py)
     pq.write_table(pa.table(columns, _SCHEMA), buffer, compression="zstd")
     write_bytes(path, memoryview(buffer.getvalue()))
 
 
 def write_layer(folder: Path, text: TextStore, part_sentences: int) -> None:
-    """Write the manifest of a layer whose parts, of so many sentences, are all there."""
+    """Write the manifest of an annotation, after all its parts of `part_sentences` sentences are written."""
     paths = [part_path(folder, number) for number in range(-(-len(text) // part_sentences))]
     manifest = {
         "version": LAYER_VERSION,

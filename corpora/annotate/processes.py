@@ -1,4 +1,4 @@
-"""Work on the parts of a corpus in several processes, which end with this one, however it ends."""
+"""Work on the parts of a corpus in several processes, which end when this process ends, for whatever reason."""
 
 import multiprocessing
 import os
@@ -15,7 +15,7 @@ from pairscale.errors import RunError
 T = TypeVar("T")
 R = TypeVar("R")
 
-_function: Callable[[], Callable[[Any], Any]]  # of a process of the pool
+_function: Callable[[], Callable[[Any], Any]]  # set in each process of the pool
 
 
 def in_processes(
@@ -24,21 +24,21 @@ def in_processes(
     """Yield `start(*arguments)(item)` for each item, in order.
 
     Each process calls `start` once, before its first item, so `start` may load a model. Raises RunError if a process
-    was killed, and the errors of `start` and of its function.
+    was killed, and the errors of `start` and of the function that it returns.
     """
     processes = min(processes, len(items))
     if processes < 2:
         if items:
             yield from map(start(*arguments), items)
         return
-    context = multiprocessing.get_context("spawn")  # a fork would have the threads' locks, but not the threads
+    context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads, but not the threads
     with ProcessPoolExecutor(processes, context, _begin, (start, arguments)) as pool:
         try:
             yield from pool.map(_call, items)
         except BrokenProcessPool:
             raise RunError(
-                f"one of {processes} processes was killed, as happens where memory is short. Run the command again to "
-                "continue, with fewer processes=N if it has them."
+                f"One of {processes} processes was killed, probably because memory ran out. Run the command again to "
+                "continue, with a smaller processes=N if it has this key."
             ) from None
         except BaseException:
             for child in multiprocessing.active_children():
@@ -49,7 +49,7 @@ def in_processes(
 def _begin(start: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]) -> None:
     global _function
     _function = cache(partial(start, *arguments))  # called with the first item, so that its errors reach the parent
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

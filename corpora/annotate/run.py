@@ -1,4 +1,4 @@
-"""The work of the annotate command: the missing parts of a layer, parsed by several processes."""
+"""The implementation of `python -m corpora.annotate`: parse the missing parts of an annotation in several processes."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -28,20 +28,21 @@ from pairscale.machine import available_cores, peak_memory
 from pairscale.progress import Activity
 from pairscale.sizes import clock
 
-WORD_BYTES = 8  # of a layer, measured on English
-TRIED_SECONDS = 5.0  # for which a dry run parses, to know the rate
+WORD_BYTES = 8  # size of an annotation per word, measured on English
+TRIED_SECONDS = 5.0  # how long a dry run parses to measure the speed
 
 
 def annotate(config: AnnotateConfig) -> Layer | None:
-    """Write the layer of a configured corpus and parser, print its sizes and return it; None of a dry run.
+    """Annotate a corpus with a parser, print the sizes of the annotation and return it; return None in a dry run.
 
-    Raises ConfigError and InputError for a parser that cannot be used, StoreError for a layer by another one.
+    Raises ConfigError or InputError if the parser cannot be used, and StoreError if the folder has an annotation that
+    another parser made.
     """
     check_chosen(config.corpus)
     console = Console(highlight=False, markup=False)
     folder = layer_folder(corpus_folder(config), config.parser.name)
     chosen = parser_of(config.parser)
-    made: dict[str, Any] = {  # before the text is prepared, which may take long
+    made: dict[str, Any] = {  # before the text is prepared, which may take a long time
         "parser": type(config.parser).__name__.removesuffix("Config").lower(),
         "model": chosen.digest(config.parser, config.corpus),
         "packages": versions(chosen),
@@ -70,24 +71,24 @@ def annotate(config: AnnotateConfig) -> Layer | None:
 
 
 def missing_parts(folder: Path, text: TextStore) -> list[int]:
-    """Return the numbers of the parts that are not there."""
+    """Return the numbers of the parts that are not written yet."""
     parts = range(-(-len(text) // PART_SENTENCES))
     return [number for number in parts if not part_path(folder, number).exists()]
 
 
 def load_parser(config: ParserConfig, corpus: CorpusConfig) -> Parser:
-    """Load a parser. Raises InputError and ConfigError for a model that cannot be used."""
+    """Load a parser. Raises InputError or ConfigError if its model cannot be used."""
     return parser_of(config)(config, corpus)
 
 
 def _words(text: TextStore, numbers: Sequence[int]) -> int:
-    """Return the number of reference words in parts, which is known before they are parsed."""
+    """Return the number of reference words in some parts, which is known before they are parsed."""
     starts = (number * PART_SENTENCES for number in numbers)
     return sum(int(text.words[start : start + PART_SENTENCES].sum()) for start in starts)
 
 
 def _write_parts(config: AnnotateConfig, text: TextStore, folder: Path) -> None:
-    """Write the missing parts, showing how far they are."""
+    """Write the missing parts and show their progress."""
     numbers, processes = missing_parts(folder, text), config.processes or available_cores()
     whole, missing = int(text.words.sum()), _words(text, numbers)
     of = f" in {processes} processes" if min(processes, len(numbers)) > 1 else ""
@@ -100,7 +101,7 @@ def _write_parts(config: AnnotateConfig, text: TextStore, folder: Path) -> None:
 def _parser_of_parts(
     config: ParserConfig, corpus: CorpusConfig, text: TextStore, folder: Path, size: int
 ) -> Callable[[int], int]:
-    """Return a function that parses and writes a part of `size` sentences, and returns its number."""
+    """Return a function that parses and writes the part with a given number, which has `size` sentences."""
     parser = load_parser(config, corpus)
 
     def write(number: int) -> int:
@@ -114,16 +115,16 @@ def _parser_of_parts(
 
 def _print_result(console: Console, layer: Layer, seconds: float) -> None:
     words = int(layer.manifest["words"])
-    console.print(f"{layer.name}: {len(layer):,} sentences, {words:,} words as Universal Dependencies count them")
+    console.print(f"{layer.name}: {len(layer):,} sentences, {words:,} words (as counted by Universal Dependencies)")
     if seconds:
         own, others = peak_memory(), peak_memory(children=True)
         memory = f"{own / 2**20:,.0f} MiB" + (f" and {others / 2**20:,.0f} MiB per process" if others > own else "")
         console.print(f"{seconds:,.1f} s, peak memory {memory}")
-    console.print(f"in {layer.folder}", soft_wrap=True)
+    console.print(f"Written to {layer.folder}", soft_wrap=True)
 
 
 def _print_state(console: Console, config: AnnotateConfig, text: TextStore, folder: Path) -> None:
-    """Print which parts are there, and the time and disk that the others need."""
+    """Print how many parts are written, and the time and disk space that the others need."""
     missing, parts = missing_parts(folder, text), -(-len(text) // PART_SENTENCES)
     there = "parsed" if (folder / MANIFEST).exists() else f"{parts - len(missing):,} of {parts:,} parts"
     console.print(f"{there}: {folder}", soft_wrap=True)
@@ -132,12 +133,12 @@ def _print_state(console: Console, config: AnnotateConfig, text: TextStore, fold
         rate = min(processes, len(missing)) * _rate(config, text, missing[0] * PART_SENTENCES)
         console.print(
             f"{words:,} words to be parsed: about {clock(words / rate)} ({rate:,.0f} words/s, {processes} processes), "
-            f"{words * WORD_BYTES / 2**20:,.0f} MiB of disk"
+            f"{words * WORD_BYTES / 2**20:,.0f} MiB of disk space"
         )
 
 
 def _rate(config: AnnotateConfig, text: TextStore, first: int) -> float:
-    """Return the words per second that one process parses, measured from the sentence `first`."""
+    """Measure how many words per second one process parses, from the sentence with the index `first` on."""
     rows = range(first, min(first + PART_SENTENCES, len(text)))
     trees = load_parser(config.parser, config.corpus).trees(list(text.sentences(rows)), first)
     started, words = time.monotonic(), 0

@@ -1,23 +1,23 @@
-"""A sentence with its dependency tree, and where its words are in it."""
+"""A sentence with its dependency tree, and the alignment of words with characters of the sentence."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-Span = tuple[int, int]  # first character, and the one after the last
+Span = tuple[int, int]  # index of the first character, and of the one after the last
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A sentence with its words as Universal Dependencies count them, and the tree that they form."""
+    """A sentence, its words as defined by Universal Dependencies, and the dependency tree that they form."""
 
     sentence: str
-    starts: list[int]  # character of the sentence at which each word begins; words that a token contracts may share it
+    starts: list[int]  # index of each word's first character; the words of a contraction may have the same
     ends: list[int]
     lemmas: list[str]
     upos: list[str]
     xpos: list[str]
-    feats: list[str]  # "Number=Sing|Person=3", "" if none
-    heads: list[int]  # index of each word's head, from 0; the root's is its own
+    feats: list[str]  # such as "Number=Sing|Person=3"; "" if there are none
+    heads: list[int]  # index of each word's head, from 0; the root is its own head
     relations: list[str]
 
     def __len__(self) -> int:
@@ -26,12 +26,12 @@ class Tree:
 
     @property
     def words(self) -> list[str]:
-        """The words as they stand in the sentence."""
+        """The words as written in the sentence."""
         return [self.sentence[start:end] for start, end in zip(self.starts, self.ends, strict=True)]
 
 
 def align(sentence: str, tokens: Iterable[str]) -> list[Span] | None:
-    """Return the span of each token in a sentence; None unless they are all of it. White space doesn't count.
+    """Return the span of each token in a sentence; None unless the tokens are the whole sentence, apart from spaces.
 
     >>> align("10 000 dogs .", ["10000", "dogs", "."])
     [(0, 6), (7, 11), (12, 13)]
@@ -49,7 +49,7 @@ def align(sentence: str, tokens: Iterable[str]) -> list[Span] | None:
 
 
 def word_spans(sentence: str, span: Span, forms: Sequence[str]) -> list[Span]:
-    """Return the spans of the words of a token: parts of its span if they spell it, else the whole span for each.
+    """Return the spans of a token's words: parts of its span if the words spell it, otherwise the whole span for each.
 
     >>> word_spans("I don't", (2, 7), ["do", "n't"]), word_spans("zum Arzt", (0, 3), ["zu", "dem"])
     ([(2, 4), (4, 7)], [(0, 3), (0, 3)])

@@ -1,13 +1,14 @@
-"""Matching of a filter's patterns to trees.
+"""Match a filter's patterns to trees.
 
-The patterns mean what they mean to spaCy's DependencyMatcher, which finds the same in seven times the time or more on
-trees of UD English EWT: it tries every combination of words that pass the tests of the nodes, up to words ** nodes of
-them. Here, as a node is joined to one earlier node alone, a pattern is itself a tree: from its leaves up, a word is a
-candidate for a node only if each node joined to it has a candidate in that relation. What is left at the anchor is the
-anchor of a match, found in O(nodes x words ** 2) (Yannakakis 1981), and any choice from the anchor down completes it.
+Patterns have the same meaning as in spaCy's DependencyMatcher, which finds the same matches but takes at least seven
+times as long on the trees of UD English EWT: it tries every combination of words that pass the tests of the nodes, up
+to words ** nodes. Here, a pattern is treated as a tree, because each node is joined to only one earlier node. From the
+leaves up, a word stays a candidate for a node only if each node joined to it has a candidate in the right relation. The
+candidates left at the anchor are the anchors of matches, found in O(nodes x words ** 2) (Yannakakis 1981), and any
+choice from the anchor down completes the match.
 
-An occurrence of a construction is a word that is the anchor of a match. The first pattern that matches is that of the
-occurrence; its other nodes are the first words, in the order of the sentence, that complete the match.
+An occurrence of a construction is a word that is the anchor of a match. It belongs to the first pattern that matches,
+and its other nodes are the first words, in the order of the sentence, that complete the match.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from corpora.annotate.tree import Tree
 from corpora.config import FilterConfig
 from corpora.constructions.patterns import Node, Pattern
 
-Candidates = list[list[int]]  # of each node of a pattern: words, ascending
+Candidates = list[list[int]]  # candidate words for each node of a pattern, ascending
 
 _COLUMNS: dict[str, Callable[[Tree], Sequence[str]]] = {
     "ORTH": lambda tree: tree.words,
@@ -33,22 +34,22 @@ _COLUMNS: dict[str, Callable[[Tree], Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A match: the pattern's index in the filter, and the word (index) of each of its nodes, the anchor's first."""
+    """A match of a pattern."""
 
-    pattern: int
-    words: dict[str, int]
+    pattern: int  # index of the pattern in the filter
+    words: dict[str, int]  # index of the word for each node by name, the anchor first
 
 
 class Matcher:
-    """The patterns of a filter. Without state: the same tree has the same occurrences."""
+    """Finds the occurrences of a filter's patterns in trees."""
 
     def __init__(self, config: FilterConfig):
-        """Compile the patterns. Raises ConfigError."""
+        """Compile the patterns. Raises ConfigError if one is invalid."""
         patterns, without = config.compiled()
         self._patterns = [_Restricted(pattern, without) for pattern in patterns]
 
     def occurrences(self, tree: Tree) -> list[Occurrence]:
-        """Return the occurrences of the construction in a tree, each anchor once, in the order of the patterns.
+        """Return the occurrences of the construction in a tree, in the order of the patterns and with each anchor once.
 
         Raises ConfigError for a regular expression that takes too long.
         """
@@ -61,7 +62,7 @@ class Matcher:
 
 
 class _Words(dict[str, Sequence[str]]):
-    """The words of a tree by attribute, read when a test first needs them."""
+    """The words of a tree by attribute, which are read when a test first needs them."""
 
     def __init__(self, tree: Tree):
         super().__init__()
@@ -73,15 +74,15 @@ class _Words(dict[str, Sequence[str]]):
 
 
 class _Restricted:
-    """A pattern with the patterns of `without` whose anchor is one of its nodes."""
+    """A pattern, and the exceptions (patterns of `without`) whose anchor is one of its nodes."""
 
     def __init__(self, pattern: Pattern, without: Sequence[Pattern]):
         self.nodes = pattern
         names = {node.name for node in pattern}
         self._needed = [(test.attribute, test.needed) for node in pattern for test in node.tests if test.needed]
         self._without = [(other, _shared(pattern, other)) for other in without if other[0].name in names]
-        # The nodes on which it depends whether a match is one of `without`, and those between them and the anchor. Only
-        # their combinations are tried: for all other nodes, one is as good as another.
+        # The nodes that decide whether an exception applies, and those between them and the anchor. Only their
+        # combinations are tried, because the choice of words for other nodes makes no difference.
         decisive = {0} | {index for _, shared in self._without for index in shared.values()}
         for index in reversed(range(len(pattern))):
             if index in decisive:
@@ -90,9 +91,9 @@ class _Restricted:
         self._others = [index for index in range(len(pattern)) if index not in decisive]
 
     def matches(self, words: _Words) -> Iterator[tuple[int, dict[str, int]]]:
-        """Yield each anchor of a match, with its first match: the word of each node by name."""
+        """Yield each anchor of a match, and the first match with it: the word of each node by name."""
         if not all(value in words[attribute] for attribute, value in self._needed):
-            return  # most sentences, at the speed of C
+            return  # quickly excludes most sentences
         heads = words.tree.heads
         candidates = _consistent(self.nodes, _passing(self.nodes, words), heads)
         if not candidates[0]:
@@ -110,7 +111,7 @@ class _Restricted:
     def _completed(
         self, match: dict[int, int], nodes: Sequence[int], candidates: Candidates, heads: Sequence[int]
     ) -> Iterator[dict[int, int]]:
-        """Yield each way to add words for `nodes` to a match that has those that they are joined to."""
+        """Yield each way to add words for `nodes` to a match that has words for the nodes that they are joined to."""
         if not nodes:
             yield match
             return
@@ -121,7 +122,7 @@ class _Restricted:
 
 
 def _shared(pattern: Pattern, other: Pattern) -> dict[int, int]:
-    """Return the nodes of `other` that have the name of a node of `pattern`: index in `other` -> index in `pattern`."""
+    """Return the nodes that two patterns share by name, as a mapping from indices in `other` to those in `pattern`."""
     names = {node.name: index for index, node in enumerate(pattern)}
     return {index: names[node.name] for index, node in enumerate(other) if node.name in names}
 
@@ -129,7 +130,7 @@ def _shared(pattern: Pattern, other: Pattern) -> dict[int, int]:
 def _extends(
     other: Pattern, shared: Mapping[int, int], passing: Candidates, match: Mapping[int, int], heads: Sequence[int]
 ) -> bool:
-    """Return True if `other` matches with the words of a match for the nodes that they share."""
+    """Return True if `other` matches with the words that a match has for the nodes that they share."""
     candidates = [
         words if index not in shared else [match[shared[index]]] if match[shared[index]] in words else []
         for index, words in enumerate(passing)
@@ -138,7 +139,7 @@ def _extends(
 
 
 def _passing(nodes: Sequence[Node], words: _Words) -> Candidates:
-    """Return the words that pass the tests of each node; empty for all nodes after one without any."""
+    """Return the words that pass the tests of each node. After a node without any, all others get none."""
     candidates: Candidates = []
     for node in nodes:
         passing = list(range(len(words.tree))) if not candidates or candidates[-1] else []
@@ -150,7 +151,7 @@ def _passing(nodes: Sequence[Node], words: _Words) -> Candidates:
 
 
 def _consistent(nodes: Pattern, passing: Candidates, heads: Sequence[int]) -> Candidates:
-    """Return, of the words that pass, those with which the nodes joined to theirs, and so on, can be matched."""
+    """Return the passing words of each node for which all nodes joined to it can be matched, directly or indirectly."""
     if not all(passing):
         return [[] for _ in nodes]
     candidates = list(passing)

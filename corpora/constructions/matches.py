@@ -1,13 +1,13 @@
-"""Matches: the sentences of a text that have a construction, searched once for each filter.
+"""Find the sentences of a text that have a construction, once per filter.
 
     store/<corpus>/matches-<digest>/
-        sentences.npy       sentences of the text that match, ascending
-        occurrences.npy     (occurrences, 2): sentence and pattern; of a filter of trees
-        words.npy           (occurrences, nodes): the word of each node of the pattern, -1 beyond its last
-        manifest.json       written last: patterns or expression, digests of text and layer
+        sentences.npy       indices of the matching sentences, ascending
+        occurrences.npy     (occurrences, 2): sentence and pattern; only if the filter has patterns over trees
+        words.npy           (occurrences, nodes): the word of each node of the pattern, -1 beyond its last node
+        manifest.json       written last: patterns or expression, digests of text and annotation
 
-Patterns are searched in all trees of a layer. Regular expressions, those of the `regex` package, a superset of Python's
-`re` with a time limit, are searched in the sentences of the train split.
+Patterns search all trees of an annotation. Regular expressions search the sentences of the train split. They use the
+package `regex`, a superset of Python's `re` that has a time limit.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,32 +29,37 @@ from pairscale.files import sha256_json
 from pairscale.machine import available_cores
 from pairscale.progress import with_progress
 
-BATCH = 4_000  # sentences, those of a part of a layer
-ALONE = 200_000  # sentences that one process searches sooner than others start
-LINE_SECONDS = 1.0  # time limit of an expression for one sentence
+BATCH = 4_000  # sentences to search at a time: one part of an annotation
+ALONE = 200_000  # up to this many sentences, one process is faster than starting several
+LINE_SECONDS = 1.0  # time limit for searching one sentence with a regular expression
 
 
 @dataclass(frozen=True)
 class Matches:
-    """The sentences that have a construction, ascending, a digest of them, and for trees its occurrences."""
+    """The sentences that have a construction, and its occurrences, which are empty for a regular expression."""
 
-    sentences: npt.NDArray[np.int64]
+    sentences: npt.NDArray[np.int64]  # indices, ascending
     digest: str
     places: npt.NDArray[np.int64]  # (occurrences, 2): sentence and pattern
-    words: npt.NDArray[np.int32]  # (occurrences, nodes)
-    nodes: list[list[str]]  # names of each pattern's
+    words: npt.NDArray[np.int32]  # (occurrences, nodes): word of each node of the pattern, -1 beyond its last
+    nodes: list[list[str]]  # names of the nodes of each pattern
 
     def occurrences(self) -> Iterator[tuple[int, int, dict[str, int]]]:
-        """Yield sentence, index of the pattern, and the words of its nodes by their names, in the order of the text."""
+        """Yield the sentence, the pattern and the words by node of each occurrence, in the order of the text."""
         for (sentence, pattern), words in zip(self.places.tolist(), self.words.tolist(), strict=True):
             yield sentence, pattern, dict(zip(self.nodes[pattern], words, strict=False))
 
 
 def find_matches(text: TextStore, config: FilterConfig | RegexFilter, layer: Layer | None) -> Matches:
-    """Return the matches of a filter in a text, searched if they are missing.
+    """Return the matches of a filter in a text. Search for them if they are not stored.
 
-    layer: the annotation that a filter of trees searches, else None. Raises ConfigError for a regular expression that
-    takes too long, StoreError for a damaged text or layer, or damaged matches.
+    Args:
+        text: The text.
+        config: The filter.
+        layer: The annotation to search; None for a regular expression.
+
+    Raises ConfigError if a regular expression takes too long, and StoreError if text, annotation or matches are
+    damaged.
     """
     folder = matches_folder(text.folder.parent, config, layer)
     made: dict[str, Any] = {"text": text.digest}
@@ -63,7 +68,7 @@ def find_matches(text: TextStore, config: FilterConfig | RegexFilter, layer: Lay
         made["regex"] = config.regex
         arrays, manifest = kept_arrays(folder, made, lambda: (_matching_sentences(text, config), {}))
         return Matches(arrays["sentences"], manifest["digest"], none, none.astype(np.int32), [])
-    assert layer is not None, "the layer of a filter of trees"
+    assert layer is not None, "patterns need an annotation"
     made |= {"layer": layer.digest, "patterns": config.patterns, "without": config.without}
     arrays, manifest = kept_arrays(folder, made, lambda: (_occurrences(text, layer, config), {}))
     names = [[node["RIGHT_ID"] for node in pattern] for pattern in config.patterns]
@@ -71,7 +76,7 @@ def find_matches(text: TextStore, config: FilterConfig | RegexFilter, layer: Lay
 
 
 def matches_folder(corpus: Path, config: FilterConfig | RegexFilter, layer: Layer | None) -> Path:
-    """Return store/<corpus>/matches-<digest of filter and layer>; `corpus` is the folder store/<corpus>."""
+    """Return the folder of a filter's matches, store/<corpus>/matches-<digest>; `corpus` is store/<corpus>."""
     what = [config.regex] if isinstance(config, RegexFilter) else [config.patterns, config.without]
     return corpus / f"matches-{sha256_json([*what, layer and layer.digest])[:16]}"
 
@@ -91,8 +96,8 @@ def _matching_sentences(text: TextStore, config: RegexFilter) -> Arrays:
         except TimeoutError:
             raise ConfigError(
                 f"filter.regex={config.regex}: takes more than {LINE_SECONDS:.0f} s for one sentence of "
-                f"{len(sentence):,} characters ({text.folder / 'text.txt'}:{index + 1}); avoid nested "
-                "repetitions such as (a+)+"
+                f"{len(sentence):,} characters ({text.folder / 'text.txt'}:{index + 1}). Avoid nested "
+                "repetitions such as (a+)+."
             ) from None
     return {"sentences": np.array(matches, np.int64)}
 
@@ -116,7 +121,7 @@ def _occurrences(text: TextStore, layer: Layer, config: FilterConfig) -> Arrays:
 
 
 def _search(layer: Layer, config: FilterConfig) -> Callable[[range], list[tuple[int, Occurrence]]]:
-    """Return a function from sentences to their occurrences, each with its sentence."""
+    """Return a function that finds the occurrences in a range of sentences, each with its sentence."""
     matcher = Matcher(config)
 
     def search(batch: range) -> list[tuple[int, Occurrence]]:

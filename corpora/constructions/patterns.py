@@ -1,14 +1,14 @@
-"""The language of patterns, that of spaCy's DependencyMatcher, and of rules that rewrite what a pattern matches.
+"""The languages of patterns, which is that of spaCy's DependencyMatcher, and of rules that rewrite a match.
 
-A pattern is a list of nodes. The first is the anchor, {RIGHT_ID, RIGHT_ATTRS}; each other one is joined by an operator
-to one before it, {LEFT_ID, REL_OP, RIGHT_ID, RIGHT_ATTRS}. RIGHT_ATTRS tests the word: an attribute's value, or a
-dictionary of PREDICATES. https://spacy.io/usage/rule-based-matching#dependencymatcher describes the language and its
-operators; the attributes are those that a layer has.
+A pattern is a list of nodes. The first node is the anchor, {RIGHT_ID, RIGHT_ATTRS}. Each other node is joined to an
+earlier one by an operator, {LEFT_ID, REL_OP, RIGHT_ID, RIGHT_ATTRS}. RIGHT_ATTRS tests the word: it gives the value of
+an attribute, or a dictionary of PREDICATES. The language and its operators are described at
+https://spacy.io/usage/rule-based-matching#dependencymatcher; the attributes are those of an annotation.
 
-A rule is a text with nodes of the pattern in braces: {verb} is the word itself, {theme...} the word with all that
-depends on it (without the parts that other nodes of the rule name), {noun:other} another word of equal frequency with
-the same part of speech and features, and {-article} or {-clause...} what is left out. All else stands as it is written.
-The words of a rule's nodes must form one stretch of the sentence.
+A rule is a text with nodes of the pattern in braces. {verb} is the word itself, {theme...} is the word with all its
+dependents (except those that other nodes of the rule name), and {noun:other} is another word with a similar frequency
+and the same part of speech and features. {-article} and {-clause...} leave out a word or phrase. All other text is
+copied. The words of a rule's nodes must be adjacent in the sentence.
 """
 
 import re
@@ -19,18 +19,18 @@ from typing import Any
 
 from pairscale.errors import ConfigError
 
-ATTRIBUTES = ("ORTH", "TEXT", "LOWER", "LEMMA", "POS", "TAG", "MORPH", "DEP")  # TEXT is ORTH
+ATTRIBUTES = ("ORTH", "TEXT", "LOWER", "LEMMA", "POS", "TAG", "MORPH", "DEP")  # TEXT is the same as ORTH
 PREDICATES = ("IN", "NOT_IN", "IS_SUBSET", "IS_SUPERSET", "INTERSECTS", "REGEX")
 # https://universaldependencies.org/u/pos
 UPOS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
         "SYM", "VERB", "X")  # fmt: skip
 REGEX_SECONDS = 1.0  # time limit for one word
-KNOWN_VALUES = 2**16  # of an attribute, whose outcome is remembered: words are repeated
+KNOWN_VALUES = 2**16  # number of values of an attribute whose result is cached, because words are repeated
 
 Check = Callable[[str], bool]
 
 
-Heads = Sequence[int]  # index of each word's head; a root's is its own
+Heads = Sequence[int]  # index of each word's head; a root is its own head
 Relation = Callable[[Heads, int, int], bool]  # heads, A, B
 
 
@@ -39,7 +39,7 @@ def _governs(heads: Heads, a: int, b: int) -> bool:
 
 
 def _dominates(heads: Heads, a: int, b: int) -> bool:
-    for _ in heads:  # no longer chain exists; a circle would have no end
+    for _ in heads:  # no chain can be longer, so this also ends if there is a cycle
         if heads[b] == b:
             return False
         b = heads[b]
@@ -52,7 +52,7 @@ def _are_siblings(heads: Heads, a: int, b: int) -> bool:
     return heads[a] == heads[b] and a != b and heads[a] != a and heads[b] != b  # a root has no siblings
 
 
-# Relations of two words of a tree: "A > B" is written with A as LEFT_ID and B as RIGHT_ID.
+# Relations between two words of a tree. In "A > B", A is LEFT_ID and B is RIGHT_ID.
 OPERATORS: dict[str, Relation] = {
     "<": lambda heads, a, b: _governs(heads, b, a),
     ">": _governs,
@@ -79,16 +79,16 @@ OPERATORS: dict[str, Relation] = {
 
 @dataclass(frozen=True)
 class Test:
-    """A test of one attribute of a word. needed: the value that the word must have if it is one alone, else None."""
+    """A test of one attribute of a word."""
 
     attribute: str
     check: Check
-    needed: str | None = None
+    needed: str | None = None  # the value that passes the test, if there is only one
 
 
 @dataclass(frozen=True)
 class Node:
-    """A word of a pattern: its tests, and its relation to the earlier node with the index `left`."""
+    """A node of a pattern: its tests, and its relation to the earlier node with the index `left`."""
 
     name: str
     tests: tuple[Test, ...]
@@ -100,18 +100,24 @@ Pattern = tuple[Node, ...]
 
 
 def compile_patterns(patterns: Any, where: str) -> list[Pattern]:
-    """Return a filter's patterns, checked; `where` names them in messages ("filter=passive: patterns").
+    """Check and compile a filter's patterns.
 
-    Raises ConfigError, in one line with the pattern's number and the node.
+    Args:
+        patterns: The patterns as plain data.
+        where: What to call them in an error, such as "filter=passive: patterns".
+
+    Raises ConfigError, with the number of the pattern and its node, if a pattern is invalid.
     """
     if not isinstance(patterns, list):
-        raise ConfigError(f"{where}={patterns!r:.80}: must be a list of patterns, each a list of nodes")
+        raise ConfigError(f"{where}={patterns!r:.80}: must be a list of patterns, each of which is a list of nodes.")
     return [_pattern(pattern, f"{where}[{number}]") for number, pattern in enumerate(patterns)]
 
 
 def _pattern(nodes: Any, where: str) -> Pattern:
     if not isinstance(nodes, list) or not nodes:
-        raise ConfigError(f"{where}: must be a list of nodes, the first {{RIGHT_ID: name, RIGHT_ATTRS: {{...}}}}")
+        raise ConfigError(
+            f"{where}: must be a list of nodes that begins with {{RIGHT_ID: name, RIGHT_ATTRS: {{...}}}}."
+        )
     compiled: list[Node] = []
     for number, node in enumerate(nodes):
         compiled.append(_node(node, [one.name for one in compiled], f"{where}, node {number}"))
@@ -123,23 +129,25 @@ def _node(node: Any, before: Sequence[str], where: str) -> Node:
     if not isinstance(node, dict) or set(node) != set(keys):
         got = ", ".join(map(str, node)) if isinstance(node, dict) else repr(node)
         position = "the first node" if not before else "a node after the first"
-        raise ConfigError(f"{where}: keys {got or 'none'}; {position} must have {', '.join(keys)}")
+        raise ConfigError(f"{where}: keys {got or 'none'}: {position} must have exactly {', '.join(keys)}.")
     name = node["RIGHT_ID"]
     if not isinstance(name, str) or not name or name in before:
-        raise ConfigError(f"{where}: RIGHT_ID={name}: must be a name that no earlier node of the pattern has")
+        raise ConfigError(f"{where}: RIGHT_ID={name}: must be a name that no earlier node of the pattern has.")
     where = f"{where} ({name})"
     tests = _tests(node["RIGHT_ATTRS"], where)
     if not before:
         return Node(name, tests)
     if node["LEFT_ID"] not in before:
-        raise ConfigError(f"{where}: LEFT_ID={node['LEFT_ID']}: not connected; must be one of {', '.join(before)}")
+        raise ConfigError(
+            f"{where}: LEFT_ID={node['LEFT_ID']}: must be the RIGHT_ID of an earlier node, one of {', '.join(before)}."
+        )
     _check_among(f"{where}: REL_OP", node["REL_OP"], OPERATORS)
     return Node(name, tests, before.index(node["LEFT_ID"]), OPERATORS[node["REL_OP"]])
 
 
 def _tests(attributes: Any, where: str) -> tuple[Test, ...]:
     if not isinstance(attributes, dict):
-        raise ConfigError(f"{where}: RIGHT_ATTRS={attributes!r:.80}: must be a dictionary such as {{POS: VERB}}")
+        raise ConfigError(f"{where}: RIGHT_ATTRS={attributes!r:.80}: must be a dictionary such as {{POS: VERB}}.")
     tests = []
     for attribute, value in attributes.items():
         _check_among(f"{where}: attribute", attribute, ATTRIBUTES)
@@ -152,21 +160,25 @@ def _tests(attributes: Any, where: str) -> tuple[Test, ...]:
                 _check_among(f"{place}: predicate", predicate, PREDICATES)
                 tests.append(Test(attribute, _check(attribute, predicate, operand, f"{place}: {predicate}")))
         else:
-            raise ConfigError(f"{place}={value!r:.80}: must be a text or a dictionary of {', '.join(PREDICATES)}")
+            raise ConfigError(
+                f"{place}={value!r:.80}: must be a string, or a dictionary with keys from {', '.join(PREDICATES)}."
+            )
     return tuple(tests)
 
 
 def _check(attribute: str, predicate: str, operand: Any, place: str) -> Check:
-    """Return the test of a predicate. MORPH is a set of features, every other value a set of one."""
+    """Return the test of a predicate. MORPH is a set of features; every other attribute is a set of one value."""
     if predicate == "REGEX":
         return _regex(operand, place)
     if not isinstance(operand, list) or not all(isinstance(value, str) for value in operand):
-        raise ConfigError(f"{place}={operand!r:.80}: must be a list of texts, in quotes where YAML reads others")
+        raise ConfigError(
+            f"{place}={operand!r:.80}: must be a list of strings. Put values such as no, null and 1 in quotes."
+        )
     for value in operand:
         if attribute == "POS":
             _check_among(place, value, UPOS)
         if attribute == "MORPH" and not all("=" in feature for feature in value.split("|") if value):
-            raise ConfigError(f"{place}={value}: must be a feature such as Number=Sing")
+            raise ConfigError(f"{place}={value}: must be a feature such as Number=Sing.")
     split = _features if attribute == "MORPH" else _alone
     values, sets = frozenset(operand), frozenset(map(split, operand))
     checks: dict[str, Check] = {
@@ -195,7 +207,7 @@ def _regex(expression: Any, place: str) -> Check:
     try:
         search = regex.compile(expression).search
     except (regex.error, TypeError) as error:
-        raise ConfigError(f"{place}={expression!r:.80}: not a regular expression ({error})") from None
+        raise ConfigError(f"{place}={expression!r:.80}: this is not a regular expression ({error}).") from None
     return lru_cache(KNOWN_VALUES)(partial(_found, search, place, expression))
 
 
@@ -204,8 +216,8 @@ def _found(search: Callable[..., Any], place: str, expression: str, value: str) 
         return search(value, timeout=REGEX_SECONDS) is not None
     except TimeoutError:
         raise ConfigError(
-            f"{place}={expression}: takes more than {REGEX_SECONDS:g} s for a word of {len(value):,} characters; "
-            "avoid nested repetitions such as (a+)+"
+            f"{place}={expression}: takes more than {REGEX_SECONDS:g} s for a word of {len(value):,} characters. "
+            "Avoid nested repetitions such as (a+)+."
         ) from None
 
 
@@ -223,25 +235,30 @@ _FORMS = {None: WORD, "...": PHRASE, ":other": OTHER}
 
 @dataclass(frozen=True)
 class Slot:
-    """A node of a rule, the form in which it stands, WORD, PHRASE or OTHER, and whether that is left out."""
+    """A node in a rule."""
 
     node: str
-    form: str
+    form: str  # WORD, PHRASE or OTHER
     left_out: bool = False
 
 
-Rule = tuple[str | Slot, ...]  # texts as they are, and nodes
+Rule = tuple[str | Slot, ...]  # strings that are copied, and nodes
 
 
 def compile_rules(rules: Any, patterns: Sequence[Pattern], where: str) -> list[Rule | None]:
-    """Return the rule of each pattern of a filter, None where it has none; `where` names them in messages.
+    """Check and compile the rule of each pattern of a filter.
 
-    rules: one for all patterns, or a list with one for each, null for none. Raises ConfigError.
+    Args:
+        rules: One rule for all patterns, or a list with one rule per pattern, where None means no rule.
+        patterns: The compiled patterns.
+        where: What to call the rules in an error, such as "filter=passive: rewrite".
+
+    Raises ConfigError if a rule is invalid.
     """
     if isinstance(rules, str):
         rules = [rules] * len(patterns)
     if not isinstance(rules, list) or len(rules) != len(patterns):
-        raise ConfigError(f"{where}={rules!r:.80}: must be a rule, or a list of {len(patterns)}, one for each pattern")
+        raise ConfigError(f"{where}={rules!r:.80}: must be a rule, or a list of {len(patterns)} (one per pattern).")
     compiled = zip(rules, patterns, strict=True)
     return [_rule(rule, nodes, f"{where}[{number}]") for number, (rule, nodes) in enumerate(compiled)]
 
@@ -250,7 +267,7 @@ def _rule(rule: Any, pattern: Pattern, where: str) -> Rule | None:
     if rule is None:
         return None
     if not isinstance(rule, str):
-        raise ConfigError(f"{where}={rule!r:.80}: must be a text such as '{{verb}} {{theme...}} to {{recipient...}}'")
+        raise ConfigError(f"{where}={rule!r:.80}: must be a string such as '{{verb}} {{theme...}} to {{recipient...}}'")
     names = [node.name for node in pattern]
     parts: list[str | Slot] = []
     end = 0
@@ -262,11 +279,11 @@ def _rule(rule: Any, pattern: Pattern, where: str) -> Rule | None:
     slots = [part for part in parts if isinstance(part, Slot)]
     if any(brace in part for part in parts if isinstance(part, str) for brace in "{}"):
         raise ConfigError(
-            f"{where}={rule}: braces must hold a node: {{verb}}, {{theme...}}, {{noun:other}} or {{-article}}"
+            f"{where}={rule}: braces must contain a node, as in {{verb}}, {{theme...}}, {{noun:other}} or {{-article}}."
         )
     for slot in slots:
         if slot.node not in names:
-            raise ConfigError(f"{where}={rule}: no node '{slot.node}' in its pattern; available: {', '.join(names)}")
+            raise ConfigError(f"{where}={rule}: the pattern has no node '{slot.node}'. Use {' or '.join(names)}.")
     if not slots or len({slot.node for slot in slots}) < len(slots):
-        raise ConfigError(f"{where}={rule}: must name at least one node, and each once")
+        raise ConfigError(f"{where}={rule}: must contain at least one node, and each node at most once.")
     return tuple(part for part in parts if part)

@@ -1,5 +1,5 @@
-"""The template engine: grammars and lexicons that write text and minimal pairs.
+"""The template engine, which generates text and minimal pairs from grammars and lexicons.
 
-symbols.py defines the notation, lexicon.py the tables of words, and engine.py the grammar that draws from them and
-spells sentences. Start at `read_grammar` in engine.py.
+Start at `read_grammar` in engine.py, where a grammar draws words and spells sentences. symbols.py defines the notation,
+and lexicon.py the tables of words.
 """

@@ -1,22 +1,23 @@
-"""A weighted phrase-structure grammar with features, over tables of words, from readable files.
+"""A weighted phrase-structure grammar with features, over tables of words, which are read from files.
 
-corpora/grammar/symbols.py defines the notation. Each phrase is compiled once for each combination of its features'
-values into a weighted choice without features, so that drawing is a walk through choices. Only a line with labels is
-filled as it is drawn, since its later words depend on the rows that are drawn first.
+corpora/grammar/symbols.py defines the notation. For each combination of its features' values, a phrase is compiled once
+into a weighted choice without features, so that drawing is a walk through choices. Only a line with labels is filled as
+it is drawn, because its later words depend on the rows that are drawn first.
 
     grammar.yaml
-      variables      letter: its values
-      phrases        Heading[features]: {line: weight}; all headings that match a phrase are used, a literal feature if
-                     it shares a value with the phrase's
-      zipf           weights of tables without a column `weight`: the r-th matching row has
-                     (r + shift) ** -exponent; null: equal weights
-      length         of a sentence in words, the final mark included: minimum and maximum; absent: any
-      document       sentences per document, minimum and maximum, if the language writes text
-      spelling       english | mandarin
-      vowel_sound    words that begin with a vowel's sound, but not its letter: [hour]; consonant_sound: [university]
-      distinct       tables whose rows occur once in a pair, except through a label
-      aliases        table: {form: column}, further names of columns: {verb: {singular: third}}
-      macros         name: texts; a skeleton with $name stands for several skeletons, one with each text
+      variables      The values of each variable, which is a letter.
+      phrases        Heading[features]: {line: weight}. All headings that match a phrase are used. A literal feature
+                     matches if it shares a value with the phrase's feature.
+      zipf           Weights for tables without a column `weight`: the r-th matching row has the weight
+                     (r + shift) ** -exponent. With null, all weights are equal.
+      length         Minimum and maximum number of words in a sentence, including the final mark. Any, if absent.
+      document       Minimum and maximum number of sentences per document, if the grammar generates text.
+      spelling       english or mandarin
+      vowel_sound    Words that begin with a vowel sound but a consonant letter, such as [hour].
+      consonant_sound  Words that begin with a consonant sound but a vowel letter, such as [university].
+      distinct       Tables whose rows occur only once in a pair, except through a label.
+      aliases        Additional names for columns, table: {form: column}, such as {verb: {singular: third}}.
+      macros         name: texts. A skeleton with $name becomes several skeletons, one with each text.
 """
 
 from __future__ import annotations
@@ -45,16 +46,14 @@ Rows = tuple[list[Row], list[float]]  # matching rows, and their cumulative weig
 
 
 class English:
-    """Spaces between words, none before a mark; "an" before a vowel; a capital at the start.
-
-    vowel, consonant: words whose first letter misleads about their first sound ("hour"; "university").
-    """
+    """English spelling: spaces between words but not before a mark, "an" before a vowel, and a capital at the start."""
 
     def __init__(self, vowel: Collection[str] = (), consonant: Collection[str] = ()):
+        """Take words whose first sound is a vowel ("hour") or consonant ("university") unlike their first letter."""
         self._sounds = dict.fromkeys(vowel, True) | dict.fromkeys(consonant, False)
 
     def spell(self, words: Sequence[str]) -> list[str]:
-        """Return the first words of a sentence as they are written."""
+        """Return the words of a sentence, or of its beginning, as they are written."""
         spelt = list(words)
         for index, word in enumerate(words[:-1]):
             if (word == "a" or word.endswith(" a")) and self._begins_with_vowel(words[index + 1]):
@@ -71,12 +70,12 @@ class English:
         return "".join(word if word in MARKS else f" {word}" for word in spelt)[1:]
 
     def length(self, spelt: Sequence[str]) -> int:
-        """Return the length that must be equal in both sentences of a pair, besides their number of entries."""
+        """Return the length that must be the same for both sentences of a pair, just like their number of entries."""
         return len(spelt)
 
 
 class Mandarin:
-    """Words without spaces; its methods are those of `English`."""
+    """Mandarin spelling: words without spaces. It has the same methods as `English`."""
 
     def spell(self, words: Sequence[str]) -> list[str]:
         return list(words)
@@ -85,48 +84,44 @@ class Mandarin:
         return "".join(spelt)
 
     def length(self, spelt: Sequence[str]) -> int:
-        return sum(map(len, spelt))  # characters, as in CLiMP
+        return sum(map(len, spelt))  # in characters, as in CLiMP
 
 
 @dataclass(slots=True, eq=False)
 class Choice:
-    """Alternatives (a word, a sequence with its last part first, or a line with labels) and cumulative shares."""
+    """A weighted choice between alternatives."""
 
-    shares: list[float]
-    alternatives: list[str | tuple[str | Choice, ...] | Frame]
+    shares: list[float]  # cumulative probabilities
+    alternatives: list[str | tuple[str | Choice, ...] | Frame]  # a word, a reversed sequence, or a line with labels
 
 
 @dataclass(slots=True, eq=False)
 class Draw:
-    """One draw of a line: a row of a table that has all `forms`, or a phrase.
-
-    needs: references in the symbol to cells of rows that are drawn before: text, number of that draw, column.
-    sources: the rows or choice to draw from, by those cells.
-    """
+    """One draw for a line: a phrase, or a row of a table that has all `forms`."""
 
     symbol: Symbol
     forms: tuple[str, ...]
-    needs: tuple[tuple[str, int, str], ...]
-    sources: dict[tuple[str, ...], Rows | Choice] = field(default_factory=dict)
+    needs: tuple[tuple[str, int, str], ...]  # references to cells of earlier rows: text, number of the draw, column
+    sources: dict[tuple[str, ...], Rows | Choice] = field(default_factory=dict)  # what to draw from, by those cells
 
 
 class Part(NamedTuple):
-    """A draw's place in a sentence; form: of a table's row, None for a phrase."""
+    """A place in a sentence that a draw fills."""
 
-    draw: int
-    form: str | None
+    draw: int  # number of the draw
+    form: str | None  # which form of a table's row; None for a phrase
 
 
 @dataclass(slots=True, eq=False)
 class Frame:
-    """A line, or the two sides of a template, without variables: its draws in order, and their places on each side."""
+    """A line, or the two sides of a template, without variables: its draws in order, and the parts of each side."""
 
     draws: list[Draw]
     sides: list[list[Part]]
 
 
 class Line(NamedTuple):
-    """A line below a heading of grammar.yaml."""
+    """A line under a heading of grammar.yaml."""
 
     heading: Symbol
     symbols: list[Symbol]
@@ -134,7 +129,7 @@ class Line(NamedTuple):
 
 
 class _Option(NamedTuple):
-    """An alternative of a phrase that is being compiled; the options of a line share the line's weight."""
+    """An alternative of a phrase that is being compiled. The options from one line share the line's weight."""
 
     alternative: str | tuple[str | Choice, ...] | Frame
     line: int
@@ -150,9 +145,9 @@ class _Option(NamedTuple):
 
 
 class Grammar:
-    """A grammar over tables of words, which is compiled as it is used; `knows` restricts the words as in Lexicon.
+    """A grammar over tables of words, which is compiled as it is used. `knows` restricts the words as in Lexicon.
 
-    Raises InputError for a grammar that is wrong or does not fit the tables.
+    Raises InputError if the grammar is wrong or does not fit the tables.
     """
 
     def __init__(
@@ -162,16 +157,16 @@ class Grammar:
         knows: Callable[[str], bool] | None = None,
     ):
         if unknown := sorted(set(description) - set(_KEYS)):
-            raise InputError(f"grammar.yaml: unknown key {unknown[0]}; allowed: {', '.join(_KEYS)}")
+            raise InputError(f"grammar.yaml: unknown key {unknown[0]}. The keys are {', '.join(_KEYS)}.")
         if missing := [key for key in _REQUIRED if key not in description]:
-            raise InputError(f"grammar.yaml: no key {missing[0]}; required: {', '.join(_REQUIRED)}")
+            raise InputError(f"grammar.yaml: key {missing[0]} is missing. Required: {', '.join(_REQUIRED)}.")
         self.variables: dict[str, list[str]] = description["variables"]
         self.length = _range(description.get("length"))
         self.document = _range(description.get("document"))
         sounds = [description.get(key) or () for key in ("vowel_sound", "consonant_sound")]
         spellings: dict[str, English | Mandarin] = {"english": English(*sounds), "mandarin": Mandarin()}
         if (spelling := description.get("spelling", "english")) not in spellings:
-            raise InputError(f"grammar.yaml: spelling: {spelling}: must be one of {', '.join(spellings)}")
+            raise InputError(f"grammar.yaml: spelling: {spelling}: must be {' or '.join(spellings)}.")
         self.spelling = spellings[spelling]
         self.macros: dict[str, list[str]] = description.get("macros") or {}
         tables = {**tables}
@@ -185,14 +180,19 @@ class Grammar:
                 line = Line(left, parse_symbols(text, f"grammar.yaml: {heading}: {text}"), weight)
                 self._lines.setdefault(left.name, []).append(line)
         self._compiled: dict[Symbol, Choice] = {}
-        self._reasons: dict[Symbol, str] = {}  # why a symbol has nothing to draw
+        self._reasons: dict[Symbol, str] = {}  # why nothing can be drawn for a symbol
 
     def bindings(self, symbols: Iterable[Symbol], fixed: Binding) -> list[Binding]:
-        """Return all values of the variables of `symbols` that agree with `fixed`; InputError if one is undeclared."""
+        """Return all combinations of values for the variables of `symbols` that agree with `fixed`.
+
+        Raises InputError if a variable is not declared.
+        """
         names = sorted(set().union(*(symbol.variables() for symbol in symbols)))
         base = sorted({name.lstrip("-") for name in names} - set(fixed))
         if undeclared := [name for name in base if name not in self.variables]:
-            raise InputError(f"'{undeclared[0]}': no such variable in grammar.yaml: {', '.join(self.variables)}")
+            raise InputError(
+                f"'{undeclared[0]}': no such variable in grammar.yaml. Declared: {', '.join(self.variables)}."
+            )
         others = [name for name in names if name.startswith("-")]
         bindings: list[Binding] = []
         for values in itertools.product(*(self.variables[name] for name in base)):
@@ -205,7 +205,7 @@ class Grammar:
         return bindings
 
     def choice(self, symbol: Symbol) -> Choice:
-        """Return a symbol without variables as a choice. Raises NothingFits, with the reason, if it has none."""
+        """Compile a symbol without variables into a choice. Raises NothingFits, with the reason, if it is empty."""
         if symbol not in self._compiled:
             fresh: dict[Symbol, list[_Option]] = {}
             self._expand(symbol, fresh)
@@ -215,10 +215,10 @@ class Grammar:
         return self._compiled[symbol]
 
     def _expand(self, symbol: Symbol, fresh: dict[Symbol, list[_Option]]) -> Choice:
-        """Return the choice of a symbol, whose alternatives are collected in `fresh` if it is new."""
+        """Return the choice of a symbol, and collect its alternatives in `fresh` if it is new."""
         if symbol in self._compiled:
             return self._compiled[symbol]
-        self._compiled[symbol] = choice = Choice([], [])  # before its parts: phrases may contain themselves
+        self._compiled[symbol] = choice = Choice([], [])  # first, because a phrase may contain itself
         fresh[symbol] = []
         try:
             if symbol.kind == "word":
@@ -268,9 +268,9 @@ class Grammar:
         return tuple(reversed(nodes))
 
     def _match(self, heading: Symbol, symbol: Symbol) -> Binding | None:
-        """Return the values of a heading's variables in a phrase; None if the phrase does not match it."""
+        """Return the values that a phrase gives to a heading's variables; None if the phrase does not match."""
         if len(heading.arguments) != len(symbol.arguments):
-            raise InputError(f"grammar.yaml: {symbol}: must have as many features as {heading}")
+            raise InputError(f"grammar.yaml: {symbol}: must have as many features as {heading}.")
         binding: dict[str, str] = {}
         for pattern, value in zip(heading.arguments, symbol.arguments, strict=True):
             allowed = self.variables.get(pattern, pattern.split("|"))
@@ -280,14 +280,14 @@ class Grammar:
         return binding
 
     def _settle(self, fresh: dict[Symbol, list[_Option]]) -> None:
-        """Set the alternatives of the choices of `fresh`, without those that cannot be drawn."""
+        """Set the alternatives of the choices in `fresh`, except those that cannot be drawn."""
         alive: set[int] = set()
 
         def drawable(option: _Option) -> bool:
             return all(choice.alternatives or id(choice) in alive for choice in option.choices())
 
         changed = True
-        while changed:  # a phrase that contains itself lives by its other lines
+        while changed:  # a phrase that contains itself can be drawn if one of its other lines can
             dead = [symbol for symbol in fresh if id(self._compiled[symbol]) not in alive]
             changed = False
             for symbol in dead:
@@ -303,26 +303,31 @@ class Grammar:
             choice.shares = [share / total for share in itertools.accumulate(weights)]
             choice.shares[-1:] = [1.0] if options else []
         symbols = {id(choice): symbol for symbol, choice in self._compiled.items()} if dead else {}
-        for symbol in reversed(dead):  # parts come after what they are parts of
+        for symbol in reversed(dead):  # parts come after the symbols that contain them
             parts = (choice for option in fresh[symbol] for choice in option.choices() if not choice.alternatives)
             reasons = (self._reasons.get(symbols[id(choice)]) for choice in parts)
-            self._reasons.setdefault(symbol, next(filter(None, reasons), f"{symbol}: has no end"))
+            self._reasons.setdefault(symbol, next(filter(None, reasons), f"{symbol}: never ends"))
 
     def frame(
         self, sides: Sequence[Sequence[tuple[Hashable, Symbol]]], expand: Callable[[Symbol], Choice] | None = None
     ) -> Frame:
-        """Return symbols without variables, each with a key, as a frame; the same key, such as a label, is one draw.
+        """Compile symbols without variables into a frame.
 
-        Raises InputError for labels that do not fit together, NothingFits if nothing can be drawn for a symbol.
+        Args:
+            sides: The symbols of each side, each with a key. Symbols with the same key, such as a label, are one draw.
+            expand: Function that compiles a phrase; None for `choice`, which also checks that dependent symbols can be
+                drawn.
+
+        Raises InputError if labels don't fit together, and NothingFits if nothing can be drawn for a symbol.
         """
-        kinds: dict[Hashable, Symbol] = {}  # without form and label
+        kinds: dict[Hashable, Symbol] = {}  # symbols without form and label
         forms: dict[Hashable, dict[str, None]] = {}
         for key, symbol in itertools.chain.from_iterable(sides):
             kind = symbol._replace(form=None, label=None)
             before = kinds.setdefault(key, kind)
             if before.name != kind.name or ((key in forms) != (symbol.form is not None) and before is not kind):
-                raise InputError(f"{symbol}: its label is also that of {before}")
-            if kind.arguments != before.arguments:  # conditions add up; a phrase may have the same feature twice
+                raise InputError(f"{symbol}: {before} has the same label.")
+            if kind.arguments != before.arguments:  # conditions are combined; a phrase may have a feature twice
                 kinds[key] = kind._replace(arguments=tuple(dict.fromkeys([*before.arguments, *kind.arguments])))
             if symbol.form is not None:
                 forms.setdefault(key, {})[symbol.form] = None
@@ -342,7 +347,7 @@ class Grammar:
         return Frame(draws, [[Part(order[key], symbol.form) for key, symbol in side] for side in sides])
 
     def _check_dependents(self, draws: Sequence[Draw]) -> None:
-        """Raise NothingFits for a draw that refers to one other draw, no row of which leaves anything to draw."""
+        """Raise NothingFits if a draw refers to one other draw, and none of its rows leaves anything to draw."""
         for draw in draws:
             referents = {number for _, number, _ in draw.needs}
             source = draws[referents.pop()].sources.get(()) if len(referents) == 1 else None
@@ -360,7 +365,7 @@ class Grammar:
         for kind in kinds.values():
             for text, (label, column) in kind.references().items():
                 if label not in forms:
-                    raise InputError(f"{kind}: {text}: no row '{label}:table.form' in the line")
+                    raise InputError(f"{kind}: {text}: the line has no row '{label}:table.form'.")
                 self.lexicon.check_columns(kinds[label], [column])
         order: dict[Hashable, int] = {}
         while len(order) < len(kinds):
@@ -368,7 +373,7 @@ class Grammar:
             references = ((key, kinds[key].references().values()) for key in waiting)
             ready = next((key for key, cells in references if all(label in order for label, _ in cells)), None)
             if ready is None:
-                raise InputError(f"{', '.join(str(kinds[key]) for key in waiting)}: labels refer to each other")
+                raise InputError(f"{', '.join(str(kinds[key]) for key in waiting)}: labels refer to each other.")
             order[ready] = len(order)
         return order
 
@@ -381,7 +386,7 @@ class Grammar:
         return rows, list(itertools.accumulate(weights))
 
     def fill(self, frame: Frame, rng: random.Random) -> list[Row | list[str]]:
-        """Return a row, or words, for each draw of a frame. Raises NothingFits if none fits the earlier rows."""
+        """Draw a row, or words, for each draw of a frame. Raises NothingFits if none fits the rows drawn before it."""
         contents: list[Row | list[str]] = []
         for draw in frame.draws:
             cells = tuple([contents[number][column] for _, number, column in draw.needs])  # type: ignore[call-overload]
@@ -405,19 +410,19 @@ class Grammar:
                 words += content
             else:
                 assert form is not None, "a part with a row has a form"
-                again = number in seen  # by its label: the same row, which is no second entry
+                again = number in seen  # the same row by its label, which does not count as a second entry
                 words.append(content[form] if again else self.lexicon.entry(frame.draws[number].symbol, content, form))
                 seen.add(number)
         return words
 
     def draw(self, symbol: Symbol, rng: random.Random) -> list[str]:
-        """Return random words for a symbol without variables. Raises NothingFits if there are none."""
+        """Draw random words for a symbol without variables. Raises NothingFits if there are none."""
         return self._walk(self.choice(symbol), rng)
 
     def _walk(self, choice: Choice, rng: random.Random) -> list[str]:
         words: list[str] = []
         stack: list[str | Choice] = [choice]
-        uniform = rng.random  # the one method of random whose numbers are the same in all versions of Python
+        uniform = rng.random  # the only method of `random` that returns the same numbers in all versions of Python
         while stack:
             node = stack.pop()
             if isinstance(node, str):
@@ -438,7 +443,10 @@ def _range(bounds: Sequence[int] | None) -> range | None:
 
 
 def read_grammar(folder: Path, knows: Callable[[str], bool] | None = None) -> Grammar:
-    """Return the grammar of a folder: grammar.yaml over lexicon/*.tsv. Raises InputError if they do not fit."""
+    """Read a grammar from a folder with grammar.yaml and lexicon/*.tsv. Raises InputError if these don't fit together.
+
+    `knows` restricts the words as in Lexicon.
+    """
     description = yaml.safe_load((folder / "grammar.yaml").read_text("utf-8"))
     tables = {file.stem: read_table(file) for file in sorted((folder / "lexicon").glob("*.tsv"))}
     return Grammar(description, tables, knows)

@@ -1,13 +1,13 @@
-"""The notation of grammars and templates: the symbols of a line.
+"""The notation of grammars and templates, in which a line consists of symbols.
 
-    Phrase[n, c]             a phrase of grammar.yaml, with values of its features
-    noun.n[class=person]     a row of noun.tsv that meets the conditions, in the form of its column n
+    Phrase[n, c]             a phrase of grammar.yaml, with the values of its features
+    noun.n[class=person]     the form in column n of a row of noun.tsv that meets the conditions
     near                     the word itself, or a mark
-    v:verb.past[frame=x]     a row with a label: the same label in a line is the same row, and elsewhere in the line
-                             v.object stands for that row's cell: noun.n[class=v.object], NP[n, v.object]
+    v:verb.past[frame=x]     a row with a label: the same label in a line means the same row, and elsewhere in the line
+                             v.object means that row's cell, as in noun.n[class=v.object] or NP[n, v.object]
 
-Cells and values are sets separated by "|": column=value is true if they share a value, column!=value if they do not.
-A single letter that grammar.yaml declares is a variable; -n is a value other than that of n.
+Cells and values are sets separated by "|": column=value is true if they share a value, and column!=value if they don't.
+A single letter that grammar.yaml declares is a variable. -n is any value other than that of n.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from typing import NamedTuple
 
 from pairscale.errors import InputError
 
-MARKS = frozenset([".", "?", "!", ",", ";", "。", "？", "！", "，", "、", "'s"])  # without a space before them
+MARKS = frozenset([".", "?", "!", ",", ";", "。", "？", "！", "，", "、", "'s"])  # have no space before them
 
-Binding = Mapping[str, str]  # values of variables, and of references once their rows are drawn
+Binding = Mapping[str, str]  # values of variables, and of references after their rows are drawn
 
 _SYMBOL = re.compile(
     r"(?:(?P<label>[a-z][a-z0-9_]*):)?(?P<name>[A-Za-z_]+)(?:\.(?P<form>-?[a-z_]+))?(?:\[(?P<arguments>[^\]]*)\])?"
 )
-_WORD = re.compile(r"[^\W\d_A-Z][^\s\[\]{}/*|=:.]*")  # Mandarin and apostrophes included
+_WORD = re.compile(r"[^\W\d_A-Z][^\s\[\]{}/*|=:.]*")  # also matches Mandarin and apostrophes
 _PARTS = re.compile(r"[^\s\[\]]+(?:\[[^\]]*\])?")
 _VARIABLE = re.compile(r"-?[a-z]")
 _REFERENCE = re.compile(r"([a-z][a-z0-9_]*)\.(-?[a-z_]+)")
 
 
 class Symbol(NamedTuple):
-    """One symbol of a line: a phrase, a row of a table (with a form), or a word."""
+    """A symbol of a line: a phrase, a form of a table's row, or a word."""
 
     name: str
     form: str | None
@@ -42,22 +42,22 @@ class Symbol(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """One of "phrase", "table", "word"."""
+        """Either "phrase", "table" or "word"."""
         if self.form is not None:
             return "table"
         return "phrase" if self.name[0].isupper() else "word"
 
     def references(self) -> Mapping[str, tuple[str, str]]:
-        """Return the references to cells of other rows in the line: text to label and column."""
+        """Return the references to cells of other rows in the line: label and column by text."""
         return _references(self.arguments)
 
     def variables(self) -> set[str]:
-        """Return the symbol's variables; "-n" stands for a value other than that of n."""
+        """Return the symbol's variables, such as "n", or "-n" for a value other than that of n."""
         columns = (column for _, column in self.references().values())
         return {value for value in [*_values(self.arguments), *columns, self.form or ""] if _VARIABLE.fullmatch(value)}
 
     def bind(self, binding: Binding) -> Symbol:
-        """Return the symbol with the values of `binding` for its variables and references."""
+        """Replace the symbol's variables and references by their values in `binding`."""
         arguments = []
         for argument in self.arguments:
             name, equals, values = argument.rpartition("=")
@@ -75,7 +75,7 @@ def _values(arguments: tuple[str, ...]) -> list[str]:
     return [value for argument in arguments for value in argument.rpartition("=")[2].split("|")]
 
 
-@lru_cache(maxsize=2**14)  # a skeleton is bound to many values, of which few are new
+@lru_cache(maxsize=2**14)  # a skeleton is bound to many values, few of which are new
 def _references(arguments: tuple[str, ...]) -> Mapping[str, tuple[str, str]]:
     matches = ((value, _REFERENCE.fullmatch(value)) for value in _values(arguments))
     return {value: (match[1], match[2]) for value, match in matches if match}
@@ -89,25 +89,25 @@ def _bound(value: str, binding: Binding) -> str:
 
 
 def parse_symbol(text: str, where: str) -> Symbol:
-    """Return the symbol in a text; a mark such as "." is a word. Raises InputError, which names `where`."""
+    """Parse a symbol. A mark such as "." is a word. Raises InputError, which begins with `where`."""
     match = _SYMBOL.fullmatch(text)
     if text in MARKS or (not match and _WORD.fullmatch(text)):
         return Symbol(text, None, ())
     if not match:
-        raise InputError(f"{where}: '{text}': must be a word, Phrase[...] or table.form[column=value]")
+        raise InputError(f"{where}: '{text}': must be a word, Phrase[...] or table.form[column=value].")
     arguments = match["arguments"] or ""
     parts = tuple(filter(None, (part.strip() for part in arguments.split(","))))
     symbol = Symbol(match["name"], match["form"], parts, match["label"])
     if symbol.kind == "word" and (symbol.label or parts):
-        raise InputError(f"{where}: '{text}': a word has no label or conditions; a row is table.form[...]")
+        raise InputError(f"{where}: '{text}': a word has no label or conditions. To draw a row, write table.form[...].")
     return symbol
 
 
 def split_symbols(text: str) -> list[str]:
-    """Return the texts of a line's symbols, which are separated by spaces outside brackets."""
+    """Split a line into the texts of its symbols, which are separated by spaces outside brackets."""
     return _PARTS.findall(text)
 
 
 def parse_symbols(text: str, where: str) -> list[Symbol]:
-    """Return the symbols of a line. Raises InputError, which names `where`, for a part that is not a symbol."""
+    """Parse the symbols of a line. Raises InputError, which begins with `where`, if a part is not a symbol."""
     return [parse_symbol(part, where) for part in split_symbols(text)]

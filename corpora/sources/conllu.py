@@ -1,7 +1,7 @@
-"""Treebanks and parsed text in CoNLL-U: sentences with their words, as they stand in files.
+"""Read sentences and their words from treebanks and parsed text in CoNLL-U. A line "# newdoc" begins a document.
 
-Only the form is checked here, so that text can be read from files without trees; corpora/annotate/parsers/conllu.py
-makes trees of sentences. "# newdoc" begins a document.
+Only the format is checked here, so that text can be read from files without trees. corpora/annotate/parsers/conllu.py
+turns sentences into trees.
 """
 
 import re
@@ -18,30 +18,30 @@ from pairscale.errors import InputError
 
 _SPACES = re.compile(" {2,}")
 _FIELDS = len(DEFAULT_FIELDS)
-_PARSERS = {"id": DEFAULT_FIELD_PARSERS["id"]}  # all else stays as it is written
+_PARSERS = {"id": DEFAULT_FIELD_PARSERS["id"]}  # all other fields stay as written
 
 
 @dataclass
 class ConlluSentence:
-    """A sentence. Empty nodes (ids such as 8.1), which are no words of the sentence, are left out."""
+    """A sentence, without empty nodes (ids such as 8.1), because these are not words of the sentence."""
 
     file: Path
-    line: int  # its first one in the file
-    text: str = ""  # "# text", else the tokens with the spaces between them
+    line: int  # number of its first line in the file
+    text: str = ""  # from "# text", otherwise the tokens and the spaces between them
     begins_document: bool = False
-    tokens: list[str] = field(default_factory=list)  # as they stand in the text
-    sizes: list[int] = field(default_factory=list)  # words of each token, over 1 of a multi-word token
+    tokens: list[str] = field(default_factory=list)  # as written in the text
+    sizes: list[int] = field(default_factory=list)  # number of words in each token; above 1 for a multi-word token
     words: list[Token] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)  # of the words in the file
+    lines: list[int] = field(default_factory=list)  # line number of each word in the file
 
 
 def conllu_sentences(file: Path) -> Iterator[ConlluSentence]:
     """Yield the sentences of a file.
 
-    Raises InputError, which names file and line, for what is not CoNLL-U, and a "# text" of other words.
+    Raises InputError, with file and line, if the file is not CoNLL-U or if "# text" does not match the words.
     """
     block: list[tuple[int, str]] = []
-    begins_document = False  # "# newdoc" may stand alone, before an empty line
+    begins_document = False  # "# newdoc" may be followed by an empty line
     for number, line in lines(file):
         if line.strip():
             block.append((number, line))
@@ -62,7 +62,7 @@ def _is_newdoc(line: str) -> bool:
 def _sentence(file: Path, block: list[tuple[int, str]], begins_document: bool) -> ConlluSentence:
     sentence = ConlluSentence(file, block[0][0], begins_document=begins_document)
     spaces: list[str] = []  # after each token
-    inner = 0  # words that the last multi-word token still has
+    inner = 0  # number of words that the last multi-word token still lacks
     for number, line in block:
         if line.startswith("#"):
             sentence.text = dict(parse_comment_line(line)).get("text") or sentence.text
@@ -82,31 +82,33 @@ def _sentence(file: Path, block: list[tuple[int, str]], begins_document: bool) -
             case (first, ".", _) if first == following - 1:
                 continue
             case _:
-                raise InputError(f"{file}:{number}: id {line.split()[0]}: the next word must be {following}")
+                raise InputError(f"{file}:{number}: id {line.split()[0]}: the id of the next word must be {following}.")
         sentence.tokens.append(word["form"])
         sentence.sizes.append(size)
         spaces.append("" if "SpaceAfter=No" in word["misc"].split("|") else " ")
     if inner:
-        raise InputError(f"{file}:{number}: the last multi-word token lacks {inner} of its words")
+        raise InputError(f"{file}:{number}: the last multi-word token lacks {inner} of its words.")
     written = "".join(token + space for token, space in zip(sentence.tokens, spaces, strict=True)).strip()
     sentence.text = sentence.text or written
     if "".join(sentence.text.split()) != "".join(written.split()):
-        raise InputError(f'{file}:{sentence.line}: "# text = {sentence.text[:60]}" is not of the words {written[:60]}')
+        raise InputError(
+            f'{file}:{sentence.line}: "# text = {sentence.text[:60]}" does not match the words "{written[:60]}".'
+        )
     return sentence
 
 
 def _word(line: str, where: str) -> Token:
-    """Return a word with its ten fields. Raises InputError."""
+    """Return a word with its ten fields. Raises InputError if the line is not CoNLL-U."""
     columns = line.count("\t") + 1
     if columns != _FIELDS:
         raise InputError(
-            f"{where}: {columns} columns; CoNLL-U has {_FIELDS}, separated by tabs: {', '.join(DEFAULT_FIELDS)}"
+            f"{where}: {columns} columns found. CoNLL-U has {_FIELDS}, separated by tabs: {', '.join(DEFAULT_FIELDS)}."
         )
     try:
-        # parse_line would also split at two spaces, which some files have between columns: ours have tabs.
+        # parse_line would also split at two spaces, which separate columns in some files. Here, only tabs do.
         word = parse_line(_SPACES.sub(" ", line), DEFAULT_FIELDS, _PARSERS)
     except ParseException as error:
         raise InputError(f"{where}: {error}") from None
     if not word["form"].strip() or not word["id"]:
-        raise InputError(f"{where}: a word without id or form")
+        raise InputError(f"{where}: this word has no id or no form.")
     return word

@@ -1,4 +1,4 @@
-"""The files of a local corpus, named one by one, by folder or by glob: the format, domain and split of each."""
+"""Find the files of a local corpus, and derive the format, domain and split of each from its name."""
 
 import glob
 import re
@@ -12,56 +12,56 @@ from pairscale.command.schemas import listed
 from pairscale.errors import ConfigError, InputError
 
 FORMATS = (".txt", ".jsonl", ".parquet")
-CONLLU = ".conllu"  # alone: other sources do not read it, nor corpus=conllu theirs
-_TREEBANK = re.compile(r"(.+)-(train|dev|valid|test)(-.+)?")  # as Universal Dependencies names parts: cs_pdt-ud-train-l
-SPLIT_ENDINGS = {".train": "train", ".dev": "valid", ".valid": "valid", ".test": "test"}  # of plain text
+CONLLU = ".conllu"  # the only format that corpus=conllu reads, and the one that other sources don't read
+_TREEBANK = re.compile(r"(.+)-(train|dev|valid|test)(-.+)?")  # Universal Dependencies: cs_pdt-ud-train-l
+SPLIT_ENDINGS = {".train": "train", ".dev": "valid", ".valid": "valid", ".test": "test"}  # endings of plain text
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file with text. name: without the endings of compression and format; split: None if its name has none."""
+    """A file of text, as its name describes it."""
 
     path: Path
-    name: str
+    name: str  # without the endings for compression and format
     domain: str
-    format: str  # FORMATS, or CONLLU
-    split: str | None
+    format: str  # one of FORMATS, or CONLLU
+    split: str | None  # None if the name has no split
 
 
 def source_files(config: FilesCorpusConfig) -> list[SourceFile]:
-    """Return the files of a local corpus; those named one by one need not exist.
+    """Return the files of a local corpus. Files that are given by name need not exist.
 
-    Raises InputError for a missing folder, a folder or glob without text, ConfigError for unknown endings, two files of
-    a name, and splits that are unclear.
+    Raises InputError for a missing folder and for a folder or glob without text, and ConfigError for unknown endings,
+    two files with the same name, and unclear splits.
     """
     files = []
     for entry in listed(config.path):
         paths = list(_expanded(entry, _endings(config)))
         if not paths:
             copy = (
-                "; a copy of its data set of the hub is corpus=babylm_hub"
+                " To read a copy of the data set from the Hugging Face Hub, use corpus=babylm_hub."
                 if isinstance(config, BabylmCorpusConfig)
                 else ""
             )
-            raise InputError(f"corpus.path: no file that ends in {', '.join(_endings(config))} in {entry}{copy}")
+            raise InputError(f"corpus.path={entry}: found no file that ends in {', '.join(_endings(config))}.{copy}")
         files += [source_file(path, config) for path in paths]
     if not files:
-        raise ConfigError(f"corpus.path={config.path}: must be a file, a folder, a glob, or a list of them")
+        raise ConfigError(f"corpus.path={config.path}: must be a file, a folder, a glob, or a list of them.")
     _check_names(files)
     _check_splits(files, config)
     return files
 
 
 def source_file(path: Path, config: FilesCorpusConfig) -> SourceFile:
-    """Return a file as its name describes it. Raises ConfigError for an ending that has no format.
+    """Derive a file's format, domain and split from its name. Raises ConfigError for an unknown ending.
 
-    Names such as "childes.train" name a split; so does "childes.train.txt" in BabyLM's text data.
+    A name such as "childes.train" contains a split, and so does "childes.train.txt" in BabyLM's text data.
     """
     bare = path.with_suffix("") if path.suffix in COMPRESSIONS else path
     if bare.suffix not in _endings(config) or (bare.suffix == ".parquet" and bare != path):
         raise ConfigError(
-            f"corpus.path={path}: must end in {', '.join(_endings(config))}; all but .parquet may be followed by "
-            f"{', '.join(COMPRESSIONS)}"
+            f"corpus.path={path}: must end in {', '.join(_endings(config))}. All but .parquet may be compressed "
+            f"({', '.join(COMPRESSIONS)})."
         )
     if bare.suffix == CONLLU:
         part = _TREEBANK.fullmatch(bare.stem) if config.published_splits else None
@@ -83,12 +83,12 @@ def check_domains(config: CorpusConfig, available: Iterable[str]) -> None:
     names = sorted(available)
     if unknown := sorted(set(config.domains or ()) - set(names)):
         raise ConfigError(
-            f"corpus.domains: no domain {', '.join(unknown)} in {config.name}; available: {', '.join(names)}"
+            f"corpus.domains: there is no domain {', '.join(unknown)} in {config.name}. Available: {', '.join(names)}."
         )
 
 
 def _expanded(entry: str, endings: Collection[str]) -> Iterator[Path]:
-    """Yield the file of an entry of `corpus.path`, or those of its folder or glob in alphabetical order."""
+    """Yield the files of one entry of `corpus.path`, in alphabetical order if it is a folder or a glob."""
     path = Path(entry).expanduser()
     if path.is_dir():
         files = (file for file in sorted(path.rglob("*")) if file.is_file())
@@ -99,45 +99,48 @@ def _expanded(entry: str, endings: Collection[str]) -> Iterator[Path]:
         for match in sorted(glob.glob(str(path), recursive=True)):
             yield from _expanded(match, endings)
     elif _has_text(path, endings):
-        yield path  # which need not exist
+        yield path  # need not exist
     else:
-        raise InputError(f"corpus.path: no file or folder {path}")
+        raise InputError(f"corpus.path={path}: no such file or folder.")
 
 
 def _has_text(path: Path, endings: Collection[str]) -> bool:
-    """Return True for a name with one of `endings`, neither hidden nor in a hidden folder."""
+    """Return True if a file has one of `endings` and neither it nor one of its folders is hidden."""
     bare = path.with_suffix("") if path.suffix in COMPRESSIONS else path
     hidden = any(part.startswith(".") for part in path.parts if part not in ("..", "."))
     return bare.suffix in endings and not hidden
 
 
 def _check_names(files: Iterable[SourceFile]) -> None:
-    """Raise ConfigError for two files of the same name, as of BabyLM's 10M and 100M words."""
+    """Raise ConfigError if two files have the same name, such as those of BabyLM's 10M and 100M words."""
     paths: dict[tuple[str, str | None], Path] = {}
     for file in files:
         other = paths.setdefault((file.domain, file.split) if file.split else (file.name, None), file.path)
         if other is not file.path:
             raise ConfigError(
-                f"corpus.path: {other} and {file.path} must have different names; name one of them, or the folders "
-                "to read, as in corpus.path=[train_10M,dev,test]"
+                f"corpus.path: {other} and {file.path} must have different names. Give only one of them, or list the "
+                "folders to read, as in corpus.path=[train_10M,dev,test]."
             )
 
 
 def _check_splits(files: list[SourceFile], config: FilesCorpusConfig) -> None:
-    """Raise ConfigError if only some files are of a split, or none is of the train split."""
+    """Raise ConfigError if only some files belong to a split, or none belongs to the train split."""
     splits = {file.split: file.path for file in files}
     if isinstance(config, BabylmCorpusConfig) and config.published_splits and set(splits) == {None}:
-        raise ConfigError(f"corpus.path={config.path}: no *.train files, as of BabyLM's text data; see corpus=local")
+        raise ConfigError(
+            f"corpus.path={config.path}: there are no *.train files, which the text data of BabyLM has. To read other "
+            "text, use corpus=local."
+        )
     if set(splits) == {None}:
         return
     if None in splits:
         split = next(path for split, path in splits.items() if split)
         raise ConfigError(
-            f"corpus.path: {split} is of a split and {splits[None]} of none; name the files to read, or read all as "
-            "one text with corpus.published_splits=false"
+            f"corpus.path: the name of {split} contains a split, but {splits[None]} does not. List the files to read, "
+            "or read all files as one text with corpus.published_splits=false."
         )
     if "train" not in splits:
         raise ConfigError(
-            f"corpus.path={config.path}: no file of train next to {next(iter(splits.values()))}; "
-            "corpus.published_splits=false divides those that there are"
+            f"corpus.path={config.path}: there is no training file next to {next(iter(splits.values()))}. Add one, or "
+            "split these files at random with corpus.published_splits=false."
         )

@@ -1,4 +1,4 @@
-"""Lines of UTF-8 text files, plain or compressed."""
+"""Read the lines of UTF-8 text files, plain or compressed."""
 
 import bz2
 import gzip
@@ -22,28 +22,34 @@ def check_present(files: Iterable[Path]) -> None:
     for file in files:
         if file.parts[0] == "None":  # ${paths.data} is not set
             raise InputError(
-                f"corpus.path: set PAIRSCALE_DATA to the folder that holds {Path(*file.parts[1:])}, or give corpus.path"
+                f"corpus.path: not set. Set the environment variable PAIRSCALE_DATA to the folder that contains "
+                f"{Path(*file.parts[1:])}, or give corpus.path."
             )
         if not file.is_file():
-            raise InputError(f"corpus.path: no file {file}")
+            raise InputError(f"corpus.path={file}: file not found.")
 
 
 def lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield number (from 1) and text of each line, decompressed; InputError if damaged, not UTF-8 or over 64 MiB."""
+    """Yield the number (from 1) and the text of each line of a file, which may be compressed.
+
+    Raises InputError if the file is damaged or not UTF-8, or has a line of over 64 MiB.
+    """
     with opened(file) as stream:
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
             yield number, decode_line(line, f"{file}:{number}")
 
 
 def decode_line(line: bytes, where: str) -> str:
-    """Return a line as text, without its line break and byte order mark. Raises InputError, which names `where`."""
+    """Decode a line, without its line break and byte order mark. Raises InputError, which begins with `where`."""
     if len(line) == MAX_LINE:
-        raise InputError(f"{where}: a line of over {MAX_LINE >> 20} MiB is not text")
+        raise InputError(f"{where}: this line has over {MAX_LINE >> 20} MiB, so the file is probably not text.")
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         byte, position = line[error.start], error.start + 1
-        raise InputError(f"{where}: not UTF-8 (byte 0x{byte:02x} at position {position} of the line)") from None
+        raise InputError(
+            f"{where}: not UTF-8 (byte 0x{byte:02x} at position {position} of the line). Convert the file to UTF-8."
+        ) from None
     return text.rstrip("\r\n").removeprefix("\ufeff")
 
 
@@ -64,10 +70,10 @@ _DECOMPRESSORS: dict[str, Callable[[IO[bytes]], Any]] = {
 
 @contextmanager
 def opened(file: Path) -> Iterator[IO[bytes]]:
-    """Yield a stream of a file's decompressed bytes. Raises InputError if it is damaged."""
+    """Open a file, decompressed, as a stream of bytes. Raises InputError if it is damaged."""
     try:
         with file.open("rb") as raw:
             stream: Any = _DECOMPRESSORS[file.suffix](raw) if file.suffix in _DECOMPRESSORS else raw
             yield io.BufferedReader(stream, 1 << 20)
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(f"{file}: cannot be read to its end ({error})") from error
+        raise InputError(f"{file}: cannot be read to its end ({error}).") from error

@@ -1,4 +1,4 @@
-"""The documents of a corpus as a stream, for each kind of source; no text is in memory as a whole."""
+"""Stream the documents of a corpus from each kind of source, without loading the whole text into memory."""
 
 import dataclasses
 import json
@@ -28,11 +28,11 @@ from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json
 from pairscale.hub import import_datasets
 
-EXPANSION = 4  # typical size of a text in sizes of its compressed file
+EXPANSION = 4  # a text is typically this many times as large as its compressed file
 TEXT_BYTES = 6  # per English word
-HEADING = re.compile(r"= (?!=).+(?<!=) =")  # of an article in WikiText; those of sections have more signs
-BABYLM_HEADING = re.compile(r"= = = .+ = = =")  # of an article or book
-PARTS, VOCABULARY = ("train.txt", "valid.txt", "test.txt"), "vocab.txt"  # of Gulordava et al. 2018
+HEADING = re.compile(r"= (?!=).+(?<!=) =")  # heading of an article in WikiText; headings of sections have more "="
+BABYLM_HEADING = re.compile(r"= = = .+ = = =")  # heading of an article or book
+PARTS, VOCABULARY = ("train.txt", "valid.txt", "test.txt"), "vocab.txt"  # the files of Gulordava et al. 2018
 # Abbreviations that often stand before a name, a number or a capital; single letters (initials) count as well.
 _ABBREVIATIONS = """
     mr mrs ms dr prof rev hon st sr jr gen col maj capt lt sgt adm gov sen rep pres messrs mme mlle
@@ -54,7 +54,7 @@ _LAST_WORD = re.compile(r"[\w.]*$")
 def documents(config: CorpusConfig) -> Iterator[Document]:
     """Yield the documents of a corpus in the order of its source.
 
-    Raises InputError (file and line) for files or data sets that cannot be read, ConfigError for unknown formats.
+    Raises InputError, with file and line, if a file or data set cannot be read, and ConfigError for an unknown format.
     """
     match config:
         case ToyCorpusConfig():
@@ -75,9 +75,10 @@ def documents(config: CorpusConfig) -> Iterator[Document]:
 
 
 def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str, Any]:
-    """Return everything that a corpus's text depends on, as plain data: configuration and digests of local files.
+    """Return everything that the text of a corpus depends on, as plain data.
 
-    known: digests, by name, of files that may no longer exist. Raises InputError for any other missing file.
+    This is its configuration and the digests of its local files. `known` has the digests of the files that the text was
+    prepared from, by name: these may no longer exist. Raises InputError for any other missing file.
     """
     description = {
         f"corpus.{field.name}": getattr(config, field.name)
@@ -90,7 +91,7 @@ def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str,
         from corpora.toy import FOLDER, VERSION
 
         grammar = [FOLDER / "grammar.yaml", *sorted((FOLDER / "lexicon").glob("*.tsv"))]
-        if config.version == VERSION:  # the grammars of other versions are no longer here
+        if config.version == VERSION:  # there are no grammars of other versions
             description["corpus.grammar"] = sha256_json([sha256_file(file) for file in grammar])
     if isinstance(config, FilesCorpusConfig):
         digests = _digests(config, known)
@@ -100,32 +101,32 @@ def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str,
 
 
 def _digests(config: FilesCorpusConfig, known: Mapping[str, str]) -> dict[str, str]:
-    """Return the digests of local files by name; the known ones where files, or their whole folder, no longer exist."""
+    """Return the digests of local files by name, and the known digests for files or folders that no longer exist."""
     try:
         files = [file.path for file in source_files(config)]
     except InputError as error:
         if not known:
             raise
-        say(f"corpus {config.name}: the text prepared from {len(known)} files is used ({error})")
+        say(f"corpus {config.name}: using the text that was prepared from {len(known)} files. {error}")
         return dict(known)
     check_present(file for file in files if file.name not in known)
     return {file.name: sha256_file(file) if file.is_file() else known[file.name] for file in files}
 
 
 def check_source(config: CorpusConfig) -> None:
-    """Raise InputError if a local file or folder of a corpus does not exist, ConfigError for other wrong values."""
+    """Raise InputError if a local file or folder of a corpus does not exist, and ConfigError for other wrong values."""
     if isinstance(config, FilesCorpusConfig):
         if not config.path:
-            raise ConfigError("corpus.path: not set; give a text file, a folder, a glob, or a list of them")
+            raise ConfigError("No text chosen. Add corpus.path=FILE (or a folder, a glob, or a list of them).")
         files = source_files(config)
         check_present(file.path for file in files)
         check_domains(config, {file.domain for file in files})
     elif (path := getattr(config, "path", None)) is not None and not Path(str(path)).expanduser().is_dir():
-        raise InputError(f"corpus.path: no folder {path}")
+        raise InputError(f"corpus.path={path}: folder not found.")
 
 
 def source_bytes(config: CorpusConfig) -> float:
-    """Estimate the bytes of a corpus's text store; 0 if its source has no known size."""
+    """Estimate the size of a corpus's text store in bytes; 0 if the size of its source is unknown."""
     if isinstance(config, ToyCorpusConfig):
         return TEXT_BYTES * config.words
     if not isinstance(config, FilesCorpusConfig):
@@ -137,7 +138,7 @@ def source_bytes(config: CorpusConfig) -> float:
 
 
 def _documents(sentences: Iterable[str], limit: int | None) -> Iterator[list[str]]:
-    """Yield the sentences of each document, in parts of at most `limit`; "" in the place of a sentence ends one."""
+    """Yield each document as a list of at most `limit` sentences. An empty sentence ends a document."""
     document: list[str] = []
     for sentence in sentences:
         if document and (not sentence or len(document) == limit):
@@ -150,7 +151,7 @@ def _documents(sentences: Iterable[str], limit: int | None) -> Iterator[list[str
 
 
 def _sentences(texts: Iterable[str], running_text: bool) -> Iterator[str]:
-    """Yield the sentences of lines: the lines themselves, or those of running text; "" for an empty line."""
+    """Yield the sentences in each line: the line itself unless it is running text. Yield "" for an empty line."""
     for line in map(str.strip, texts):
         if running_text and line:
             yield from split_sentences(line)
@@ -170,16 +171,19 @@ def _local(config: FilesCorpusConfig) -> Iterator[Document]:
             empty = False
             yield Document(file.domain, sentences, file.split)
         if empty:
-            raise InputError(f"{file.path}: has no text")
+            raise InputError(f"{file.path}: this file contains no text.")
 
 
 def _with_splits(config: FilesCorpusConfig, stream: Iterable[Document]) -> Iterator[Document]:
-    """Yield documents; where files of a split are missing, shares of the train split's documents are of that split."""
+    """Yield documents. If there are no files for a split, take its share from the documents of the train split."""
     splits = {file.split for file in source_files(config)}
     missing = [] if splits == {None} else [split for split in ("valid", "test") if split not in splits]
     if missing:
         shares = " and ".join(f"{getattr(config.split, split):.1%} for {split}" for split in missing)
-        say(f"corpus {config.name}: no files of {' and '.join(missing)}; documents of *.train are drawn, {shares}")
+        say(
+            f"corpus {config.name}: there are no files for {' and '.join(missing)}, so documents of *.train are used "
+            f"instead ({shares})."
+        )
     for document in stream:
         if missing and document.split == "train":
             drawn = split_of(replace(document, split=None), config.split)
@@ -200,23 +204,28 @@ def _file_sentences(file: SourceFile, config: FilesCorpusConfig) -> Iterator[str
         texts = _document_rows(_texts(_ROWS[file.format](file.path, config.text_field), config.text_field))
     else:
         texts = (text for _, text in lines(file.path))
-    if isinstance(config, BabylmCorpusConfig):  # a heading begins a document, as an empty line does
+    if isinstance(config, BabylmCorpusConfig):  # a heading begins a document, just as an empty line does
         texts = ("" if BABYLM_HEADING.fullmatch(text.strip()) else text for text in texts)
     yield from _sentences(texts, config.split_sentences)
 
 
 def _texts(rows: Iterable[tuple[str, Any]], text_field: str) -> Iterator[str]:
-    """Yield the texts of rows, each with where it stands. Raises InputError for a row without a text."""
+    """Yield the texts of rows, which come with their places in the file. Raises InputError for a row without text."""
     for where, row in rows:
         if not isinstance(row, dict):
-            raise InputError(f"{where}: is {type(row).__name__}, not an object with a field '{text_field}'")
+            raise InputError(f"{where}: is {type(row).__name__}, not an object with a field '{text_field}'.")
         if text_field not in row:
-            raise InputError(f"{where}: no field '{text_field}' (corpus.text_field); available: {', '.join(row)}")
+            raise InputError(
+                f"{where}: no field '{text_field}'. Set corpus.text_field to one of these: {', '.join(row)}."
+            )
         value = row[text_field]
         if not isinstance(value, str):
-            raise InputError(f"{where}: field '{text_field}' is {type(value).__name__}, not text (corpus.text_field)")
+            raise InputError(
+                f"{where}: field '{text_field}' is {type(value).__name__}, not text. Does corpus.text_field name the "
+                "right field?"
+            )
         if _SURROGATE.search(value):
-            raise InputError(f"{where}: field '{text_field}' has half a surrogate pair")
+            raise InputError(f"{where}: field '{text_field}' contains half a surrogate pair, which is not valid text.")
         yield value
 
 
@@ -226,7 +235,7 @@ def _jsonl(file: Path, text_field: str) -> Iterator[tuple[str, Any]]:
             try:
                 yield f"{file}:{number}", json.loads(line)
             except ValueError as error:
-                raise InputError(f"{file}:{number}: not JSON ({error})") from None
+                raise InputError(f"{file}:{number}: this line is not JSON ({error}).") from None
 
 
 def _parquet(file: Path, text_field: str) -> Iterator[tuple[str, Any]]:
@@ -235,15 +244,15 @@ def _parquet(file: Path, text_field: str) -> Iterator[tuple[str, Any]]:
 
     try:
         table = pq.ParquetFile(file)
-        columns = [text_field] if text_field in table.schema_arrow.names else None  # of the error: all
+        columns = [text_field] if text_field in table.schema_arrow.names else None  # all, so that the error names them
         batches = table.iter_batches(batch_size=1024, columns=columns)
         rows = chain.from_iterable(batch.to_pylist() for batch in batches)
         yield from ((f"{file}: row {number}", row) for number, row in enumerate(rows, start=1))
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{file}: not a readable parquet file ({str(error).splitlines()[0]})") from None
+        raise InputError(f"{file}: this is not a readable parquet file ({str(error).splitlines()[0]}).") from None
 
 
-_ROWS = {".jsonl": _jsonl, ".parquet": _parquet}  # rows of a file, each with where it stands
+_ROWS = {".jsonl": _jsonl, ".parquet": _parquet}  # functions that yield the rows of a file with their places in it
 
 
 # Published data sets
@@ -256,7 +265,10 @@ def _hub(config: HubCorpusConfig) -> Iterator[Document]:
     for name, part in parts.items():
         split = SPLITS.get(name) if config.published_splits else None
         if config.published_splits and split is None:
-            raise InputError(f"{config.dataset}: split '{name}': must be one of {', '.join(SPLITS)}")
+            raise InputError(
+                f"{config.dataset}: unknown split '{name}'. The splits must be named {', '.join(SPLITS)}; with "
+                "corpus.published_splits=false, only 'train' is read and split again."
+            )
         columns = [config.text_field] if config.text_field in part.column_names else part.column_names
         rows = enumerate(part.select_columns(columns), start=1)
         texts = _texts(((f"{config.dataset}: row {number}", row) for number, row in rows), config.text_field)
@@ -266,7 +278,7 @@ def _hub(config: HubCorpusConfig) -> Iterator[Document]:
 
 
 def _document_rows(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of texts that are documents, and "" after each."""
+    """Yield the lines of texts, each of which is a document, and "" after each document."""
     for text in texts:
         yield from filter(str.strip, text.split("\n"))
         yield ""
@@ -291,14 +303,18 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
     """Return the data set's splits by name, from a local copy if one is configured."""
     name = " ".join(filter(None, [config.dataset, config.subset]))
     if config.path:
-        if not Path(config.path).is_dir():  # for which the library would look on the hub
-            raise InputError(f"corpus.path: no folder {config.path} (a copy of {name} written by save_to_disk)")
+        if not Path(config.path).is_dir():  # the library would look for it on the hub
+            raise InputError(
+                f"corpus.path={config.path}: folder not found. Give a copy of {name} that was written by save_to_disk."
+            )
         import datasets
 
         try:
             loaded = datasets.load_from_disk(config.path)
         except (OSError, ValueError) as error:
-            raise InputError(f"corpus.path={config.path}: not a data set written by save_to_disk ({error})") from None
+            raise InputError(
+                f"corpus.path={config.path}: this is not a data set written by save_to_disk ({error})."
+            ) from None
     else:
         datasets = import_datasets()
         try:
@@ -306,8 +322,8 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
         except (OSError, ValueError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(
-                f"corpus {config.name} needs {name} from the Hugging Face Hub ({reason}); on a machine with a network: "
-                f"datasets.load_dataset(...).save_to_disk(FOLDER), then here corpus.path=FOLDER"
+                f"corpus {config.name}: cannot load {name} from the Hugging Face Hub ({reason}). On a machine with "
+                "network access, run datasets.load_dataset(...).save_to_disk(FOLDER); then add corpus.path=FOLDER here."
             ) from None
     return dict(loaded) if isinstance(loaded, dict) else {"train": loaded}
 
@@ -328,7 +344,10 @@ def _gulordava(config: GulordavaCorpusConfig) -> Iterator[Document]:
 
 
 def published_vocabulary(config: CorpusConfig) -> list[str] | None:
-    """Return the words of a corpus's published vocabulary, by rank; None if it has none. Raises as `gulordava`."""
+    """Return the words of a corpus's published vocabulary by rank; None if it has none.
+
+    Raises InputError if the file is missing or cannot be downloaded.
+    """
     if not isinstance(config, GulordavaCorpusConfig):
         return None
     known = dict.fromkeys(text.strip() for text in _published_lines(config, VOCABULARY))
@@ -336,7 +355,7 @@ def published_vocabulary(config: CorpusConfig) -> list[str] | None:
 
 
 def _published_lines(config: GulordavaCorpusConfig, name: str) -> Iterator[str]:
-    """Yield the lines of a published file, from the folder if one is configured, else from the web."""
+    """Yield the lines of a published file, from a folder if one is configured, otherwise from the web."""
     if config.path:
         file = Path(config.path).expanduser() / name
         check_present([file])
@@ -346,7 +365,7 @@ def _published_lines(config: GulordavaCorpusConfig, name: str) -> Iterator[str]:
 
 
 def _download(url: str, corpus: str) -> Iterator[str]:
-    """Yield the lines of a text on the web as they arrive. Raises InputError if the download fails or ends early."""
+    """Yield the lines of a text on the web as they arrive. Raises InputError if the download fails or is incomplete."""
     read = 0
     try:
         with urllib.request.urlopen(url, timeout=30) as stream:
@@ -357,17 +376,18 @@ def _download(url: str, corpus: str) -> Iterator[str]:
     except OSError as error:
         files = ", ".join([*PARTS, VOCABULARY])
         raise InputError(
-            f"corpus {corpus} needs {url} ({error}); without a network, give a folder with {files}: corpus.path=FOLDER"
+            f"corpus {corpus}: cannot download {url} ({error}). Without network access, set corpus.path to a folder "
+            f"with {files}."
         ) from None
     if read < size:
-        raise InputError(f"{url}: only {read:,} of {size:,} bytes were received; try again")
+        raise InputError(f"{url}: only {read:,} of {size:,} bytes were received. Run the command again.")
 
 
 # Sentences
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a paragraph, without the white space between them.
+    """Split a paragraph into sentences, without the white space between them.
 
     >>> split_sentences("Dr. Smith left. He was late.")
     ['Dr. Smith left.', 'He was late.']

@@ -1,7 +1,7 @@
-"""The toy language, a small fragment of English: text of any size, from grammar.yaml and the tables of lexicon/.
+"""The toy language, a small fragment of English, which generates text of any size from grammar.yaml and lexicon/.
 
-Its minimal pairs (eval/benchmarks/toy) never occur in the text: one sentence in four, by its checksum, is reserved for
-their good sentences, and the grammar does not generate their bad ones.
+The sentences of its minimal pairs (eval/benchmarks/toy) never occur in the text. One sentence in four, by checksum, is
+reserved for the good sentences, and the grammar does not generate the bad ones.
 """
 
 import random
@@ -17,7 +17,7 @@ from corpora.text import Document
 from pairscale.errors import ConfigError
 
 FOLDER = Path(__file__).parent
-VERSION = 2  # of the language: one more (and in conf/corpus/toy.yaml) with every change that changes a text
+VERSION = 2  # version of the language; increase it here and in conf/corpus/toy.yaml when a change affects the text
 RESERVED = 4  # one sentence in this many is reserved for the benchmark
 
 _START = Symbol("Sentence", None, ())
@@ -25,22 +25,25 @@ _START = Symbol("Sentence", None, ())
 
 @lru_cache(maxsize=1)
 def toy_grammar() -> Grammar:
-    """Return the grammar of grammar.yaml over the tables of lexicon/."""
+    """Read the grammar of the toy language."""
     return read_grammar(FOLDER)
 
 
 def is_reserved(sentence: str) -> bool:
-    """Return True if a sentence is reserved for the benchmark: no text contains it, whatever the seed."""
+    """Return True if a sentence is reserved for the benchmark, so that no text contains it, whatever the seed."""
     return zlib.crc32(sentence.encode()) % RESERVED == 0
 
 
 def documents(config: ToyCorpusConfig) -> Iterator[Document]:
-    """Yield documents of `config.words` words in total, final marks included; the last sentence may exceed it.
+    """Generate documents with `config.words` words in total, including final marks. The last sentence may exceed this.
 
-    Raises ConfigError for a version of the language that is not VERSION.
+    Raises ConfigError if `config.version` is not VERSION.
     """
     if config.version != VERSION:
-        raise ConfigError(f"corpus.version={config.version}: the toy language is written in version {VERSION} only")
+        raise ConfigError(
+            f"corpus.version={config.version}: only version {VERSION} of the toy language can be generated. Leave out "
+            "corpus.version."
+        )
     grammar = toy_grammar()
     assert grammar.document is not None
     assert grammar.length is not None

@@ -1,6 +1,6 @@
-"""The types of the group `benchmark` (values: conf/benchmark/): minimal pairs, and items that are no pairs.
+"""Configuration classes of the group `benchmark` (conf/benchmark/), for minimal pairs and for other items.
 
-Imports no pandas, so that commands start at once.
+This module doesn't import pandas, so that commands start at once.
 """
 
 import difflib
@@ -14,26 +14,26 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 from msgspec import Meta
 
 from pairscale.command.schemas import Seed, Texts, register_types
-from pairscale.errors import ConfigError, check_choice, check_name
+from pairscale.errors import ConfigError, check_choice, check_name, first_few
 from pairscale.files import sha256_json
 from pairscale.plugins import load_plugins
 
-Pairs = Annotated[int, Meta(ge=1, le=10**6)]  # of a paradigm: a hundred times the largest that is published
-SAMPLES = ("run", "study")  # vocabularies that are words of samples
+Pairs = Annotated[int, Meta(ge=1, le=10**6)]  # pairs per paradigm, up to a hundred times the largest published one
+SAMPLES = ("run", "study")  # vocabularies that consist of the words of samples
 SYNTAXGYM, RATINGS = "syntaxgym", "ratings"
 PUBLISHED_SHUFFLES = 100  # Ettinger 2020, table 4
-_NO_FOLDER = re.compile(r"[^\w.-]")  # what no part of a folder's name has
+_NO_FOLDER = re.compile(r"[^\w.-]")  # characters to replace in the name of a folder
 
 
-# Fields of BenchmarkConfig by which files and data sets of the hub are found and read.
+# Fields of BenchmarkConfig that say how to find and read files and data sets of the hub.
 OF_FILES = ("path", "dataset", "revision", "subset", "split", "files", "delimiter", "header", "quotes")
 
-Read = Callable[[Any], Any]  # of a BenchmarkConfig, to tables or generated pairs (eval/benchmarks/form.py)
+Read = Callable[[Any], Any]  # takes a BenchmarkConfig, returns tables or generated pairs (eval/benchmarks/form.py)
 R = TypeVar("R", bound=Read)
 
 
 class Form(NamedTuple):
-    """A reader of tables, and the fields of BenchmarkConfig that it reads; others must keep their defaults."""
+    """A function that reads tables, and the fields of BenchmarkConfig that it uses. Others must keep their defaults."""
 
     read: Read
     fields: tuple[str, ...]
@@ -43,7 +43,7 @@ _FORMS: dict[str, Form] = {}
 
 
 def form(name: str, fields: tuple[str, ...]) -> Callable[[R], R]:
-    """Register a function as the form `name`; `fields` as in Form. Raises ValueError for a name in use."""
+    """Register a function as the form `name`, which uses these fields. Raises ValueError if the name is in use."""
 
     def register(read: R) -> R:
         if name in _FORMS:
@@ -55,7 +55,7 @@ def form(name: str, fields: tuple[str, ...]) -> Callable[[R], R]:
 
 
 def forms() -> Mapping[str, Form]:
-    """Return all forms by name: those of form.py, and those that plug-ins registered."""
+    """Return all forms by name: those of form.py and those of plug-ins."""
     import_module("eval.benchmarks.form")
     load_plugins()
     return _FORMS
@@ -63,51 +63,53 @@ def forms() -> Mapping[str, Form]:
 
 @dataclass(kw_only=True)
 class ColumnsConfig:
-    """The columns of a table by what they hold; null: a usual name (eval/benchmarks/load.py); "": none."""
+    """The names of a table's columns. With null, usual names are tried (eval/benchmarks/load.py); "" means none."""
 
-    good: str | None = None  # the acceptable sentence
-    bad: str | None = None  # the unacceptable sentence
-    sentence: str | None = None  # instead of the two: one sentence a row,
-    label: str | None = None  # and whether it is the good or the bad one
-    paradigm: Texts = None  # a column, or a list of columns whose texts are joined; none: the file's name
-    phenomenon: str | None = None  # none: the paradigm
-    field: str | None = None  # field of grammar: syntax, morphology, ...
-    pair_id: str | None = None  # none: the number of the pair in its paradigm, from 0
+    good: str | None = None  # column with the acceptable sentence
+    bad: str | None = None  # column with the unacceptable sentence
+    sentence: str | None = None  # instead of good and bad: column with the sentence, for tables with one per row
+    label: str | None = None  # with sentence: column that says whether the sentence is the good or the bad one
+    paradigm: Texts = None  # column with the paradigm, or a list of columns to join; without one: the file's name
+    phenomenon: str | None = None  # column with the phenomenon; without one: the paradigm
+    field: str | None = None  # column with the field of grammar, such as syntax or morphology
+    pair_id: str | None = None  # column with the pair's id; without one: its number in the paradigm, from 0
 
     def __post_init__(self) -> None:
         if self.paradigm:
             self.paradigm = self.paradigm if isinstance(self.paradigm, list) else [self.paradigm]
         if bool(self.sentence) != bool(self.label) or (self.sentence and (self.good or self.bad)):
-            raise ConfigError("benchmark.columns: give good and bad, or sentence and label; a row has two of the four")
+            raise ConfigError(
+                "benchmark.columns: give good and bad (one pair per row), or sentence and label (one sentence per row)."
+            )
 
 
 @dataclass(kw_only=True)
 class BenchmarkConfig:
     """A set of minimal pairs."""
 
-    has_pairs: ClassVar[bool] = True  # which methods judge; False: items
-    name: str  # of the folder of scores, and in the report
-    form: str | None = None  # one of eval/benchmarks/form.py; null: that of its name, or else pairs
-    path: str | None = None  # a local folder, or a file
-    dataset: str | None = None  # or a data set of the Hugging Face hub
-    revision: str | None = None  # of the data set: a branch, tag or commit; null: its main branch
-    subset: str | None = None  # of the data set; null: all
-    split: str | None = None  # of the data set; null: the only one
-    files: list[str] | None = None  # patterns below path; null: all tables in the folder, which are of one format
-    delimiter: str | None = None  # null: a comma in .csv, a tab in .tsv
+    has_pairs: ClassVar[bool] = True  # True if it has pairs, which methods judge; False if it has other items
+    name: str  # name of the benchmark, in the report and in the name of the folder with scores
+    form: str | None = None  # a form of eval/benchmarks/form.py; null: the one called `name`, otherwise pairs
+    path: str | None = None  # a local file or folder
+    dataset: str | None = None  # instead of path: a data set of the Hugging Face Hub
+    revision: str | None = None  # branch, tag or commit of the data set; null: its main branch
+    subset: str | None = None  # subset (configuration) of the data set; null: all
+    split: str | None = None  # split of the data set; null: the only one
+    files: list[str] | None = None  # patterns for files in path; null: all tables in it, which must have one format
+    delimiter: str | None = None  # separator of cells; null: a comma in .csv, a tab in .tsv
     header: bool = True  # .csv, .tsv, .txt: the first row names the columns; false: they are named 0, 1, ...
-    quotes: bool = True  # .csv, .tsv: whether a cell that begins with " ends with one; false: they are text
+    quotes: bool = True  # .csv, .tsv: cells may be enclosed in double quotes; false: double quotes are text
     columns: ColumnsConfig = field(default_factory=ColumnsConfig)  # names of the columns
-    labels: list[str] | None = None  # in the column of labels: the good one's and the bad one's; null: 1 and 0
-    rename: dict[str, str] | None = None  # phenomena and fields of the table -> what we call them
-    paradigms: list[str] | None = None  # null: all
-    pairs: Pairs | None = None  # the first so many of each paradigm; null: all
-    seed: Seed | None = None  # toy, generated: of the pairs
-    per_paradigm: Pairs | None = None  # toy: pairs to make of each paradigm
-    vocabulary: str | None = None  # generated: run, study, or a file of words; null: all words
-    # Generated: words that a sample, or a file with counts, has at least so many times.
+    labels: list[str] | None = None  # labels of good and of bad sentences in the column `label`; null: 1 and 0
+    rename: dict[str, str] | None = None  # new names for phenomena and fields of the table
+    paradigms: list[str] | None = None  # paradigms to score; null: all
+    pairs: Pairs | None = None  # number of pairs to score per paradigm, the first in the table; null: all
+    seed: Seed | None = None  # toy, generated: seed for drawing pairs
+    per_paradigm: Pairs | None = None  # toy: number of pairs to draw per paradigm
+    vocabulary: str | None = None  # generated: words to use: run, study, or a file of words; null: all words
+    # generated: use only words that the sample, or the file with counts, contains at least this many times.
     min_count: Annotated[int, Meta(ge=1, le=10**12)] | None = None
-    language: str | None = None  # ISO 639 code of two letters, of three where a language has no such one
+    language: str | None = None  # ISO 639 code: two letters, or three for a language without a two-letter code
 
     def __post_init__(self) -> None:
         check_name("benchmark.name", self.name)
@@ -115,20 +117,24 @@ class BenchmarkConfig:
         of_forms = {"pairs", "paradigms"}.union(*(form.fields for form in forms().values()))
         for name in sorted(of_forms - set(read)):
             if getattr(self, name) not in (None, ColumnsConfig(), getattr(BenchmarkConfig, name, None)):
-                raise ConfigError(f"benchmark.{name}={getattr(self, name)}: form={self.form} has no use for it")
+                raise ConfigError(
+                    f"benchmark.{name}={getattr(self, name)}: form={self.form} doesn't use this key. Leave it out."
+                )
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
-            raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null")
+            raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null.")
         if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:
-            raise ConfigError(f"benchmark.labels={self.labels}: must be two, the good sentence's and the bad one's")
+            raise ConfigError(
+                f"benchmark.labels={self.labels}: must be two labels, first for good and then for bad sentences."
+            )
         if self.language is not None and not re.fullmatch("[a-z]{2,3}", self.language):
-            raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh")
+            raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh.")
         if self.paradigms == []:
-            raise ConfigError("benchmark.paradigms=[]: must name at least one, or null for all")
+            raise ConfigError("benchmark.paradigms=[]: name at least one paradigm, or use null for all.")
         if self.form == "generated":
             self._check_generated()
 
     def _fields_read(self) -> tuple[str, ...]:
-        """Set `form`, and return the names of the fields that it reads; all others must keep their defaults."""
+        """Set `form`, and return the names of the fields that it uses. All others must keep their defaults."""
         if self.form is None:
             self.form = self.name if self.name in forms() else "pairs"
         check_choice("benchmark.form", self.form, forms())
@@ -137,25 +143,27 @@ class BenchmarkConfig:
     def _check_generated(self) -> None:
         check_choice("benchmark.language", str(self.language), ("en", "zh"))
         if self.pairs is None or self.seed is None:
-            raise ConfigError(f"benchmark.pairs={self.pairs}, benchmark.seed={self.seed}: both must be numbers")
+            raise ConfigError(f"benchmark.pairs={self.pairs}, benchmark.seed={self.seed}: both must be numbers.")
         if self.vocabulary in SAMPLES and self.min_count is None:
-            raise ConfigError(f"benchmark.min_count=null with vocabulary={self.vocabulary}: must be above 0")
+            raise ConfigError(
+                f"benchmark.min_count=null with benchmark.vocabulary={self.vocabulary}: must be a number above 0."
+            )
 
     def chosen_paradigms(self, available: Collection[str]) -> list[str]:
-        """Return the requested paradigms, or all that are available. Raises ConfigError for one that is not."""
+        """Return the requested paradigms, by default all. Raises ConfigError if one is not available."""
         for name in self.paradigms or ():
             if name not in available:
-                near = difflib.get_close_matches(name, available, n=3) or sorted(available)[:3]
-                raise ConfigError(
-                    f"benchmark.paradigms: {self.name} has no paradigm '{name}'; near it: {', '.join(near)}"
-                )
+                near = difflib.get_close_matches(name, available, n=3)
+                hint = f"Did you mean {' or '.join(near)}?" if near else f"It has {first_few(sorted(available))}."
+                raise ConfigError(f"benchmark.paradigms: {self.name} has no paradigm '{name}'. {hint}")
         return list(available) if self.paradigms is None else list(dict.fromkeys(self.paradigms))
 
     @property
     def label(self) -> str:
-        """The name of folders: the benchmark's, followed by what selects some of its pairs: "blimp+pairs-10".
+        """The name of folders: the benchmark's name, and settings that select some of its pairs ("blimp+pairs-10").
 
-        Of generated pairs, it leaves out what conf/benchmark/generated.yaml has: 1,000 pairs, seed 1, min_count 5.
+        For generated pairs, it leaves out the settings of conf/benchmark/generated.yaml (1,000 pairs, seed 1 and
+        min_count 5).
         """
         parts = [self.name]
         if self.subset is not None:
@@ -171,7 +179,7 @@ class BenchmarkConfig:
         return "+".join(parts)
 
     def _parts_of_generated(self) -> list[str]:
-        """Return language, vocabulary and seed as parts of a folder's name: "en", "study-k5"."""
+        """Return language, vocabulary and seed as parts of a folder's name, such as "en" and "study-k5"."""
         parts = [str(self.language)]
         if self.vocabulary in SAMPLES:
             parts.append(f"{self.vocabulary}-k{self.min_count}")
@@ -183,19 +191,19 @@ class BenchmarkConfig:
 
 @dataclass(kw_only=True)
 class DiagnosticConfig(BenchmarkConfig):
-    """A psycholinguistic diagnostic of Ettinger 2020: which words a model expects after a context."""
+    """A psycholinguistic diagnostic of Ettinger 2020, which tests what words a model expects after a context."""
 
     has_pairs: ClassVar[bool] = False
-    # cprag: orders that the first sentence's words are put in, drawn from `seed`
+    # cprag: number of random orders of the first sentence's words, drawn with `seed`
     shuffles: Annotated[int, Meta(ge=0, le=10**5)] | None = None
-    # straight: ' and " for the curly ones of the files, for models that never saw those
+    # straight: replace the curly quotes of the files by ' and ", for models that have never seen curly quotes
     quote_marks: Literal["as_published", "straight"]
-    top_words: Annotated[int, Meta(ge=1, le=10**6)]  # most probable words of each context to keep in topk.parquet
+    top_words: Annotated[int, Meta(ge=1, le=10**6)]  # number of most probable words per context to keep in topk.parquet
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.shuffles and self.seed is None:
-            raise ConfigError(f"benchmark.seed=null: must be a number, to draw benchmark.shuffles={self.shuffles} from")
+            raise ConfigError(f"benchmark.seed=null with benchmark.shuffles={self.shuffles}: must be a number.")
 
     def _fields_read(self) -> tuple[str, ...]:
         self.form = self.name
@@ -210,15 +218,15 @@ class DiagnosticConfig(BenchmarkConfig):
 
 @dataclass(kw_only=True)
 class SyntaxGymConfig(BenchmarkConfig):
-    """A folder of SyntaxGym's suites: items whose regions' surprisals a formula compares."""
+    """A folder of SyntaxGym suites, whose formulas compare the surprisals of regions."""
 
     has_pairs: ClassVar[bool] = False
-    suites: list[str] | None = None  # null: all in the folder
+    suites: list[str] | None = None  # names of the suites to score; null: all in the folder
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.suites == []:
-            raise ConfigError("benchmark.suites=[]: must name at least one, or null for all")
+            raise ConfigError("benchmark.suites=[]: name at least one suite, or use null for all.")
 
     def _fields_read(self) -> tuple[str, ...]:
         check_choice("benchmark.name", self.name, (SYNTAXGYM,))
@@ -232,11 +240,11 @@ class SyntaxGymConfig(BenchmarkConfig):
 
 @dataclass(kw_only=True)
 class RatingColumnsConfig(ColumnsConfig):
-    """The columns of a table of ratings: a sentence a row, or with good and bad the two of a pair; null: none."""
+    """The names of the columns of a table of ratings, with one sentence per row or (good and bad) one pair per row."""
 
-    rating: str | None = None  # number: the higher, the better
-    good_rating: str | None = None
-    bad_rating: str | None = None
+    rating: str | None = None  # column with the rating, a number that is higher for better sentences
+    good_rating: str | None = None  # with good and bad: column with the rating of the good sentence
+    bad_rating: str | None = None  # with good and bad: column with the rating of the bad sentence
 
     def __post_init__(self) -> None:
         named = {name: column for name, column in vars(self).items() if column}
@@ -246,15 +254,15 @@ class RatingColumnsConfig(ColumnsConfig):
         has_pair = named.keys() - pair_id in (pair, pair | ratings)
         if not (has_sentence or has_pair) or len(set(named.values())) < len(named):
             raise ConfigError(
-                "benchmark.columns: name different columns of a sentence and its rating, label or both (and, with "
-                "label, pair_id), or of good and bad (and their good_rating and bad_rating, and pair_id); got "
-                f"{', '.join(sorted(named))}"
+                "benchmark.columns: give either sentence with rating, label or both (and pair_id if there is a label), "
+                "or good and bad (with good_rating and bad_rating, and pair_id, if you have them), all as different "
+                f"columns. You gave {', '.join(sorted(named)) or 'none'}."
             )
 
 
 @dataclass(kw_only=True)
 class RatingsConfig(BenchmarkConfig):
-    """A table of sentences with people's ratings, labels, or both."""
+    """A table of sentences with human ratings, labels, or both."""
 
     has_pairs: ClassVar[bool] = False
     columns: RatingColumnsConfig = field(
@@ -264,7 +272,8 @@ class RatingsConfig(BenchmarkConfig):
     def _fields_read(self) -> tuple[str, ...]:
         if not is_ratings(self.name):
             raise ConfigError(
-                f"benchmark.name={self.name}: must be {RATINGS}, or begin with {RATINGS}_, as {RATINGS}_lau"
+                f"benchmark.name={self.name}: the name of a table of ratings must be {RATINGS}, or begin with "
+                f"{RATINGS}_ (such as {RATINGS}_lau)."
             )
         self.form = RATINGS
         return (*OF_FILES, "columns", "labels")
@@ -275,7 +284,7 @@ class RatingsConfig(BenchmarkConfig):
 
 
 def is_ratings(name: str) -> bool:
-    """Return True for the name of a table of ratings."""
+    """Return True if a benchmark's name is that of a table of ratings."""
     return name == RATINGS or name.startswith(f"{RATINGS}_")
 
 

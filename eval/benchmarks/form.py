@@ -1,10 +1,10 @@
-"""The forms of benchmarks, by which files become tables of pairs (load.py).
+"""The forms of benchmarks: functions that turn files into tables of pairs (load.py).
 
     @form("mine", fields=("path",))
     def read(config: BenchmarkConfig) -> Iterable[Table]: ...
 
-A form is registered under the name that `benchmark.form` takes, here or in a plug-in. Files of pairs need no form of
-their own: the form `pairs` reads them by the columns that a YAML names.
+A form is registered, here or in a plug-in, under the name that `benchmark.form` takes. Most files of pairs need no form
+of their own, because the form `pairs` reads them by the columns that a YAML file names.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ form("pairs", (*OF_FILES, "columns", "labels", "rename"))(tables)
 
 @form("climp", ("path", "files", "columns"))
 def climp(config: BenchmarkConfig) -> Iterator[Table]:
-    """Yield CLiMP's files, of which that of ba_construction has nothing but sentences, good and bad by turns."""
+    """Yield CLiMP's files. The file of ba_construction has only sentences, alternately good and bad."""
     for file in local_files(config):
         rows = file_rows(file, header=not (bare := file.name.startswith("ba_construction")))
         if bare:
@@ -30,22 +30,22 @@ def climp(config: BenchmarkConfig) -> Iterator[Table]:
         yield Table(file.stem, str(file), rows)
 
 
-# The modules of grammars are imported where they are needed, as a command starts sooner without them.
+# The modules of grammars are imported where they are needed, so that commands start faster.
 
 
 @form("toy", ("seed", "per_paradigm", "rename"))
 def toy(config: BenchmarkConfig) -> Iterator[Table]:
-    """Yield `per_paradigm` pairs of each paradigm of the built-in language, drawn from `seed`."""
+    """Generate `per_paradigm` pairs for each paradigm of the toy language, drawn with `seed`."""
     from eval.benchmarks.toy import pairs
 
     if config.seed is None or config.per_paradigm is None:
-        raise ConfigError("benchmark=toy: benchmark.seed and benchmark.per_paradigm must be numbers")
+        raise ConfigError("benchmark=toy: benchmark.seed and benchmark.per_paradigm must be numbers.")
     yield Table("toy", "toy", (Row("toy", pair) for pair in pairs(config.seed, config.per_paradigm)))
 
 
 @form("generated", ("seed", "vocabulary", "min_count"))
 def generated(config: BenchmarkConfig) -> Generated:
-    """Return the pairs of a language's paradigms, of the words of a vocabulary if there is one."""
+    """Generate the pairs of a language's paradigms, with the words of a vocabulary if there is one."""
     from eval.benchmarks.generated import generate
 
     return generate(config)

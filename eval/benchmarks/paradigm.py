@@ -1,10 +1,10 @@
-"""Paradigms as skeletons of minimal pairs: one skeleton for both sentences, with the one contrast in braces.
+"""Generate the minimal pairs of a paradigm from skeletons, which describe both sentences of a pair.
 
     the noun.n[kind=person] {auxiliary.n[use=perfect] / auxiliary.-n[use=perfect]} Core[participle, n, g] .
 
-The notation is that of corpora/grammar/symbols.py. Braces hold what the good / the bad sentence has. What is written
-alike on both sides of braces is the same words; two forms from a table under the same conditions are forms of the same
-word, as are those of one label. "*" before a symbol marks the word that the two-prefix method compares.
+The notation is that of corpora/grammar/symbols.py. Braces contain the contrast, {good / bad}. Everything outside braces
+is the same in both sentences. Two forms from a table with the same conditions are forms of the same word, and so are
+two forms with the same label. "*" before a symbol marks the word that the two-prefix method compares.
 """
 
 import random
@@ -18,17 +18,17 @@ from corpora.grammar.lexicon import Entry, NothingFits, Row
 from corpora.grammar.symbols import Binding, Symbol, parse_symbols, split_symbols
 from pairscale.errors import InputError
 
-KEYS = ("phenomenon", "field", "prefix", "skeleton")  # CLiMP's have no field
+KEYS = ("phenomenon", "field", "prefix", "skeleton")  # CLiMP's paradigms have no field
 PREFIX_METHODS = ("one", "two", "none")
 ATTEMPTS = 20_000  # draws without a new pair after which a paradigm counts as exhausted
-FIRST_ATTEMPTS = 4_000  # the same before its first pair: a paradigm that takes longer never comes to hundreds
-REFILL = 500  # draws that each new pair brings back: no more are spent on a pair on average
+FIRST_ATTEMPTS = 4_000  # the same for the first pair, because a paradigm that takes longer never reaches hundreds
+REFILL = 500  # draws that each new pair adds, which limits the average number of draws per pair
 
 _CONTRAST = re.compile(r"\{([^{}]*)\}")
 _MACRO = re.compile(r"\$([A-Za-z_]+)")
 T = TypeVar("T")
-# A skeleton with values for its variables: its sides are the good and the bad sentence. Second, how many parts of the
-# good one stand before the critical word.
+# A skeleton with values for its variables, whose sides are the good and the bad sentence, and the number of parts of
+# the good sentence before the critical word.
 Skeleton = tuple[Frame, int | None]
 
 
@@ -37,17 +37,19 @@ class Exhausted(InputError):
 
 
 class Paradigm:
-    """What is tested, how, and by what skeletons (one is drawn for each pair). Raises InputError, with its name.
+    """A paradigm: its phenomenon, its prefix method, and its skeletons, one of which is drawn for each pair.
 
-    left_out: bindings of skeletons for which no row fits, and why.
+    `left_out` has the values of variables for which no row fits a skeleton, and the reason.
     """
 
     def __init__(self, name: str, description: Mapping[str, Any], grammar: Grammar, where: str | None = None):
-        """Read a description; `where` it stands, for errors (None: under its name in paradigms.yaml)."""
+        """Read a description. Raises InputError, which begins with `where` (by default its name), if it is invalid."""
         self.name = name
         self._where = where or f"paradigms.yaml: {name}"
         if {*description, "field"} != set(KEYS) or description["prefix"] not in PREFIX_METHODS:
-            raise InputError(f"{self._where}: must have {', '.join(KEYS)}, with prefix {'|'.join(PREFIX_METHODS)}")
+            raise InputError(
+                f"{self._where}: must have the keys {', '.join(KEYS)}, with prefix {'|'.join(PREFIX_METHODS)}."
+            )
         self.phenomenon: str = description["phenomenon"]
         self.field: str | None = description.get("field")
         self.prefix: str = description["prefix"]
@@ -63,9 +65,10 @@ class Paradigm:
     def pairs(
         self, rng: random.Random, count: int, refused: Callable[[str, str], str | None] = lambda good, bad: None
     ) -> Iterator[dict[str, Any]]:
-        """Yield `count` different pairs, with the keys of BLiMP's, for which `refused` (good, bad) returns no reason.
+        """Yield `count` different pairs, with the keys of BLiMP's JSON Lines.
 
-        Raises Exhausted, with the most frequent reasons, if ATTEMPTS draws bring no new pair, or FIRST_ATTEMPTS none.
+        Pairs for which `refused` (good, bad) returns a reason are skipped. Raises Exhausted, with the most frequent
+        reasons, after ATTEMPTS draws without a new pair, or FIRST_ATTEMPTS draws without any pair.
         """
         seen: set[str] = set()
         against: Counter[str] = Counter()
@@ -74,8 +77,8 @@ class Paradigm:
         while len(seen) < count:
             if not left:
                 reasons = "; ".join(f"{number:,} {reason}" for reason, number in against.most_common(3))
-                draws = f"of {against.total():,} further draws"
-                raise Exhausted(f"{self._where}: no more than {len(seen)} pairs can be drawn: {draws} {reasons}")
+                draws = f"{against.total():,} further draws were rejected"
+                raise Exhausted(f"{self._where}: no more than {len(seen)} pairs can be drawn; {draws} ({reasons})")
             left -= 1
             try:
                 good, bad, critical = self._draw(rng)
@@ -126,7 +129,7 @@ class Paradigm:
         return dict(zip(names, (written(good[:critical]), written(bad[:critical]), good[critical]), strict=True))
 
     def _draw(self, rng: random.Random) -> tuple[list[str], list[str], int | None]:
-        """Return the spelt words of both sentences, and the place of the critical word. Raises NothingFits."""
+        """Return the spelt words of both sentences, and the index of the critical word. Raises NothingFits."""
         frame, before_critical = _one_of(_one_of(self._skeletons, rng), rng)
         contents = self._grammar.fill(frame, rng)
         if self._grammar.lexicon.distinct:
@@ -148,26 +151,26 @@ class Paradigm:
                 used.add(id(row))
 
     def _with_macros(self, text: str) -> list[str]:
-        """Return a skeleton with each text of its macros in turn, in all combinations."""
+        """Return a skeleton with all combinations of the texts of its macros."""
         macro = _MACRO.search(text)
         if not macro:
             return [text]
         if macro[1] not in self._grammar.macros:
             available = ", ".join(self._grammar.macros) or "none"
-            raise InputError(f"{self._where}: '{macro[0]}': no such macro in grammar.yaml; available: {available}")
+            raise InputError(f"{self._where}: '{macro[0]}': no such macro in grammar.yaml. Available: {available}.")
         before, after = text[: macro.start()], text[macro.end() :]
         return [full for one in self._grammar.macros[macro[1]] for full in self._with_macros(before + one + after)]
 
     def _bind(self, text: str) -> list[Skeleton]:
         good: list[Symbol] = []
         bad: list[Symbol] = []
-        shared: list[tuple[int, int]] = []  # places in good and in bad of what both have
+        shared: list[tuple[int, int]] = []  # indices in good and in bad of the symbols that both have
         before_critical = None
         for index, piece in enumerate(_CONTRAST.split(text)):
             if index % 2:
                 sides = piece.split("/")
                 if len(sides) != 2:
-                    raise InputError(f"{self._where}: '{{{piece}}}' must be {{good / bad}}")
+                    raise InputError(f"{self._where}: '{{{piece}}}' must have the form {{good / bad}}.")
                 good += parse_symbols(sides[0], self._where)
                 bad += parse_symbols(sides[1], self._where)
                 continue
@@ -178,7 +181,9 @@ class Paradigm:
                 good += parse_symbols(part.lstrip("*"), self._where)
                 bad += good[-1:]
         if (before_critical is None) == (self.prefix == "two"):
-            raise InputError(f"{self._where}: '*' marks the critical word where prefix is two, and only there: {text}")
+            raise InputError(
+                f"{self._where}: with prefix two, '*' must mark the critical word; otherwise it must not occur: {text}"
+            )
         skeletons = []
         try:
             for binding in self._grammar.bindings([*good, *bad], {}):
@@ -194,14 +199,14 @@ class Paradigm:
 
 
 def _words(content: Row | list[str], form: str | None) -> list[str]:
-    """Return the words of a phrase, or the form of a table's row, which always has one."""
+    """Return the words of a phrase, or a form of a table's row."""
     return content if isinstance(content, list) else [content[str(form)]]
 
 
 def _keyed(
     side: int, symbols: Sequence[Symbol], shared: Sequence[tuple[int, int]], binding: Binding
 ) -> list[tuple[Hashable, Symbol]]:
-    """Return the symbols of one side, each keyed by its label, its place in both sides, or its kind and number."""
+    """Return the symbols of one side with keys: the label, the place in both sides, or the kind and number."""
     numbers = {places[side]: -number for number, places in enumerate(shared, start=1)}
     counts: Counter[Symbol] = Counter()
     keyed: list[tuple[Hashable, Symbol]] = []

@@ -1,5 +1,5 @@
-"""Psycholinguistic diagnostics: which words a model expects after a context, as cloze questions (Ettinger 2020).
+"""Psycholinguistic diagnostics, which ask what words a model expects after a context (Ettinger 2020).
 
 diagnostic.py is the registry, and ettinger.py has CPRAG-102, ROLE-88 and NEG-136. questions.py reads the questions and
-makes rows of a model's answers. measures.py computes from these what the paper reports.
+turns a model's answers into rows, from which measures.py computes what the paper reports.
 """

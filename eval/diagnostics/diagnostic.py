@@ -1,9 +1,9 @@
-"""The registry of diagnostics. One is a class that reads its questions and measures a model's answers.
+"""The registry of diagnostics. A diagnostic is a class that reads its questions and measures a model's answers.
 
     @diagnostic("mine")
     class Mine(Diagnostic): ...
 
-Imports no configuration, which checks `benchmark.name` against the registry.
+This module doesn't import the configuration, because that checks `benchmark.name` against the registry.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pairscale.plugins import load_plugins
 if TYPE_CHECKING:
     import pandas as pd
 
-Question = dict[str, Any]  # columns of eval.diagnostics.questions.QUESTIONS; those without a value may be left out
+Question = dict[str, Any]  # columns of eval.diagnostics.questions.QUESTIONS; columns without a value can be left out
 
 
 class Diagnostic(ABC):
-    """The questions of a diagnostic, and what its paper reports of the answers."""
+    """Base class of diagnostics: their questions, and what their papers report about the answers."""
 
     @abstractmethod
     def questions(self, config: Any) -> Iterator[Question]:
@@ -30,7 +30,10 @@ class Diagnostic(ABC):
 
     @abstractmethod
     def outcomes(self, cloze: pd.DataFrame) -> pd.DataFrame:
-        """Return OUTCOMES (measures.py) that the paper averages, in its order; `cloze` has columns CLOZE (files.py)."""
+        """Return the outcomes that the paper averages, in its order, with the columns OUTCOMES (measures.py).
+
+        `cloze` has the columns of eval.scores.schemas.CLOZE.
+        """
 
 
 D = TypeVar("D", bound=type[Diagnostic])
@@ -49,7 +52,7 @@ def diagnostic(name: str) -> Callable[[D], D]:
 
 
 def diagnostics() -> Mapping[str, Diagnostic]:
-    """Return all diagnostics by name: those of ettinger.py, and those that plug-ins registered."""
+    """Return all diagnostics by name: those of ettinger.py and those of plug-ins."""
     import_module("eval.diagnostics.ettinger")
     load_plugins()
     return _DIAGNOSTICS

@@ -31,11 +31,11 @@ class CpragRow(Item):
 
 @diagnostic("cprag")
 class Cprag(Diagnostic):
-    """Contexts of two sentences, also perturbed as section 7.1 says.
+    """Contexts of two sentences, also perturbed as in section 7.1.
 
-    What it leaves open follows the authors' script (github.com/aetting/lm-diagnostics). truncated: of the second
-    sentence only the last two words stay. shuffled: the first sentence's words in a drawn order, its final mark kept at
-    the end. A trial has one order, with and without truncation.
+    Details that the paper doesn't specify follow the authors' script (github.com/aetting/lm-diagnostics). With
+    truncation, only the last two words of the second sentence are kept. With shuffling, the words of the first sentence
+    are in a random order, with the final mark at the end. Each trial has one order, with and without truncation.
     """
 
     def questions(self, config: DiagnosticConfig) -> Iterator[Question]:
@@ -66,7 +66,7 @@ class Cprag(Diagnostic):
 
 
 def _shuffled(sentence: str, *seeds: int) -> str:
-    """Return the words of a sentence in an order drawn from `seeds`; its final mark stays at the end."""
+    """Return a sentence with its words in a random order and its final mark at the end."""
     body = sentence.rstrip(".!?")
     words = body.split()
     return " ".join(words[index] for index in permutation(len(words), *seeds)) + sentence[len(body) :]
@@ -86,17 +86,17 @@ class RoleRow(Item):
 
 @diagnostic("role")
 class Role(Diagnostic):
-    """Pairs of contexts "which X the Y had" with their roles reversed, also perturbed as section 8.1 says.
+    """Pairs of contexts "which X the Y had" with reversed roles, also perturbed as in section 8.1.
 
-    X becomes `one` (generic object), Y becomes `other` (generic subject). Of an expected phrase ("worked for") the
-    first word is the one to predict.
+    X is replaced by "one" (generic object), and Y by "other" (generic subject). The word to predict is the first word
+    of an expected phrase ("worked for").
     """
 
     def questions(self, config: DiagnosticConfig) -> Iterator[Question]:
         rows = read_rows(config, "ROLE-88.tsv", RoleRow)
         sides = Counter((row.item[:-2], row.target) for row in rows)
         if alone := [pair for (pair, _), count in sides.items() if count != 2]:
-            raise InputError(f"{config.path}: {alone[0]}-a and {alone[0]}-b must both be there, with one target")
+            raise InputError(f"{config.path}: {alone[0]}-a and {alone[0]}-b must both exist and have the same target.")
         for row in rows:
             expected = list(dict.fromkeys(phrase.split()[0] for phrase in row.expected.split("|") if phrase.strip()))
             for condition, replacement in (
@@ -113,7 +113,7 @@ class Role(Diagnostic):
             yield {**asked, "candidate": row.target, "role": "target", "cloze": row.tgt_cloze}
 
     def outcomes(self, cloze: pd.DataFrame) -> pd.DataFrame:
-        """Return the outcomes of tables 7, 8 and 9; bins: quarters of the contexts by their highest cloze."""
+        """Return the outcomes of tables 7, 8 and 9. The bins are quarters of the contexts by their highest cloze."""
         expected = cloze[cloze["role"] == "expected"]
         original = expected[expected["condition"] == "original"]
         edges = np.percentile(original.drop_duplicates("item")["cloze"], [25, 50, 75, 100])
@@ -153,7 +153,7 @@ class NaturalRow(NegRow):
 
 @diagnostic("neg")
 class Neg(Diagnostic):
-    """Sentences affirmed and denied, simple ones and natural ones; "(a|an)" is chosen by the word's first letter."""
+    """Affirmative and negative sentences, simple and natural. "(a|an)" is resolved by the word's first letter."""
 
     def questions(self, config: DiagnosticConfig) -> Iterator[Question]:
         for simple in read_rows(config, "NEG-136-SIMP.tsv", SimpleRow):
@@ -162,7 +162,7 @@ class Neg(Diagnostic):
             yield from _polarities("nat", natural, natural.licensing)
 
     def outcomes(self, cloze: pd.DataFrame) -> pd.DataFrame:
-        """Return the outcomes of tables 11, 12 and 14, and those of the shares of section 9.4."""
+        """Return the outcomes of tables 11, 12 and 14 and of the shares in section 9.4."""
         true = cloze[(cloze["condition"] == "simp_affirmative") & (cloze["role"] == "true")]
         wide = by_role(cloze, ["condition", "group", "item"])
         margin = wide["true"] - wide["false"]

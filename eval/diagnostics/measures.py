@@ -1,10 +1,10 @@
-"""The measures that the paper reports of diagnostics (Ettinger 2020), from cloze files: pure functions over DataFrames.
+"""Compute the measures that Ettinger 2020 reports for diagnostics from cloze files.
 
-accuracy@k       share of contexts whose expected word (one of several) is among the k most probable whole words
-sensitivity      share of items where the fitting word, or context, has the higher probability
-sensitivity>.01  the same, by more than .01 of probability (sections 7.2, 8.2 and 9.2)
+accuracy@k       share of contexts for which an expected word is among the k most probable whole words
+sensitivity      share of items for which the right word, or context, has the higher probability
+sensitivity>.01  the same with a difference of more than .01 in probability (sections 7.2, 8.2 and 9.2)
 
-A word that the model cannot express counts as wrong; `known` is the share without such items.
+A word that the model cannot express counts as an error; `known` is the share without such items.
 """
 
 import numpy as np
@@ -20,13 +20,19 @@ OUTCOMES = ["level", "name", "trial", "item", "right", "tie", "known"]
 
 
 def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return all that the paper reports of one diagnostic (cprag, role, neg), in the order of its tables.
+    """Return everything that the paper reports for one diagnostic, in the order of its tables.
 
-    `rows` have the columns of eval.scores.schemas.CLOZE. Returns MEASURES: level (accuracy@1, ...), name (of the
-    condition or part), items, accuracy (0 to 1), low, high (Wilson's 95% interval over new items), ties (of
-    sensitivity, counted as wrong: `>` in the paper; contexts that are one to a model, as <unk> can make them), trials
-    and sd (of conditions drawn at random: accuracy is the mean over trials, sd that of the trials, as published the one
-    that divides by their number), unknown (items with a word that the model cannot express), accuracy without them.
+    Args:
+        benchmark: The diagnostic (cprag, role or neg).
+        rows: The model's answers, with the columns of eval.scores.schemas.CLOZE.
+
+    Returns:
+        A table with the columns MEASURES: level (such as accuracy@1), name (of the condition or part), items (their
+        number), accuracy (0 to 1), low and high (Wilson's 95% interval for new items), ties (in sensitivity, counted
+        as errors; <unk> can make two contexts the same to a model), trials and sd (for conditions drawn at random, the
+        number of trials and their standard deviation, divided by n as in the paper; accuracy is their mean), unknown
+        (number of items with a word that the model cannot express), known_items and known (number and accuracy of the
+        other items).
     """
     keys = ["level", "name"]
     outcomes = diagnostics()[benchmark].outcomes(rows)
@@ -44,12 +50,12 @@ def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_role(cloze: pd.DataFrame, index: str | list[str]) -> pd.DataFrame:
-    """Return probabilities, a column per role."""
+    """Return probabilities with one column per role."""
     return cloze.assign(group=cloze["group"].fillna("")).pivot(index=index, columns="role", values="prob")
 
 
 def accuracy_outcomes(expected: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
-    """Return the outcomes (OUTCOMES) of each context, among 1 and 5 words; `names`: the part that each row is of."""
+    """Return the outcomes (OUTCOMES) of contexts for accuracy@1 and accuracy@5. `names` has the part of each row."""
     rows = expected.assign(name=names).astype({"trial": float, "rank": float})
     best = rows.groupby(["name", "trial", "item"], sort=False, dropna=False, as_index=False).agg(
         rank=("rank", "min"), known=("expressible", "any")
@@ -58,7 +64,10 @@ def accuracy_outcomes(expected: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
 
 
 def sensitivity_outcomes(margin: pd.Series, name: str) -> pd.DataFrame:
-    """Return the outcomes of items; `margin`: by how much the better one is more probable, NaN if unknown."""
+    """Return the outcomes of items for sensitivity.
+
+    `margin` is the difference in probability between the right and the wrong word or context; NaN if unknown.
+    """
     rows = pd.DataFrame({"margin": margin.to_numpy(), "item": [f"{at}:{i}" for at, i in enumerate(margin.index)]})
     rows = rows.assign(name=name, trial=np.nan, tie=rows["margin"] == 0, known=rows["margin"].notna())
     levels = (("sensitivity", 0.0), ("sensitivity>.01", 0.01))

@@ -1,4 +1,7 @@
-"""The questions of a diagnostic, contexts and words that may end them, as a table from files. Imports no torch."""
+"""Read the questions of a diagnostic, which are contexts and candidates for the next word, from files.
+
+This module doesn't import torch.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ from pairscale.sizes import plural
 if TYPE_CHECKING:
     from eval.scorers.next_words import NextWords
 
-QUESTIONS = CLOZE.names[: CLOZE.names.index("prob")]  # what is asked; the other columns of CLOZE are answers
-Filled = Annotated[str, msgspec.Meta(pattern=r"[^\s|]")]  # a cell that is not empty; | separates words in one
+QUESTIONS = CLOZE.names[: CLOZE.names.index("prob")]  # columns with questions; the other columns of CLOZE are answers
+Filled = Annotated[str, msgspec.Meta(pattern=r"[^\s|]")]  # a cell that is not empty and may have words separated by |
 
 
 class Item(msgspec.Struct):
-    """A row of a diagnostic's file. Subclasses declare its other columns, and what their cells may be."""
+    """A row of a diagnostic's file. Subclasses declare the other columns and the valid values of their cells."""
 
     item: Filled
 
@@ -35,9 +38,9 @@ T = TypeVar("T", bound=Item)
 
 
 def load_questions(config: DiagnosticConfig) -> Items:
-    """Read the files of the diagnostic that `config` names: a question per row, columns QUESTIONS.
+    """Read the questions of a diagnostic, one per row, with the columns QUESTIONS.
 
-    Raises InputError for missing files and, with the line, for wrong rows, ConfigError for an unknown diagnostic.
+    Raises InputError for missing files and (with the line) invalid rows, and ConfigError for an unknown diagnostic.
     """
     check_choice("benchmark.name", config.name, diagnostics())
     cells = [[question.get(name) for name in QUESTIONS] for question in diagnostics()[config.name].questions(config)]
@@ -56,13 +59,13 @@ def candidates(questions: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def read_rows(config: DiagnosticConfig, name: str, schema: type[T]) -> list[T]:
-    """Return the rows of the file `name`, a table with tabs; `schema` declares its columns.
+    """Read the rows of the file `name`, a tab-separated table whose columns `schema` declares.
 
-    Raises InputError for a missing or empty file, a repeated item and, with the line, a row that is not as declared.
+    Raises InputError for a missing or empty file, a repeated item, and (with the line) an invalid row.
     """
     file = given_path(config.name, config.path, f" with {name}", f" with {name}") / name
     if not file.is_file():
-        raise InputError(f"benchmark.path: no file {file}")
+        raise InputError(f"benchmark.path={config.path}: there is no file {name} in this folder ({file}).")
     rows: dict[str, T] = {}
     for where, cells in file_rows(file, "\t", quotes=False):
         if config.quote_marks == "straight":
@@ -70,9 +73,9 @@ def read_rows(config: DiagnosticConfig, name: str, schema: type[T]) -> list[T]:
         try:
             row = msgspec.convert(cells, schema, strict=False)
         except msgspec.ValidationError as reason:
-            raise InputError(f"{where}: not a row of {name} as published ({reason})") from None
+            raise InputError(f"{where}: this row differs from the format of the published {name} ({reason}).") from None
         if row.item in rows:
-            raise InputError(f"{where}: item {row.item} is in the file already")
+            raise InputError(f"{where}: item {row.item} occurs twice in this file.")
         rows[row.item] = row
     return list(rows.values())
 

@@ -1,3 +1,5 @@
-"""What models are scored on, behind one protocol (work.py): minimal pairs (pairs.py), and items with questions,
-regions or ratings (items.py, whose KINDS says which class scores a benchmark).
+"""The kinds of items that models are scored on, with one protocol (work.py).
+
+pairs.py has minimal pairs, and items.py has items with questions, regions or ratings. KINDS in items.py says which
+class scores a benchmark.
 """

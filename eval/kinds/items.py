@@ -1,4 +1,4 @@
-"""Items that are no pairs: questions of diagnostics, SyntaxGym's suites, and rated sentences."""
+"""Score items other than pairs: questions of diagnostics, SyntaxGym suites, and rated sentences."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,14 +36,14 @@ from pairscale.errors import InputError, RunError
 from pairscale.sizes import plural
 from pairscale.tables import filled_table
 
-_INTERVALS = "95% intervals: for new items"
+_INTERVALS = "Intervals: 95%, for new items"
 
 
 class ItemsWork(Work):
-    """Items whose answers are in the same files whatever is requested.
+    """Items whose answers always have the same files.
 
     Attributes:
-        files: names in eval.scores.schemas.ANSWERS; measures are computed from the last one.
+        files: Names in eval.scores.schemas.ANSWERS. Measures are computed from the last one.
     """
 
     files: ClassVar[tuple[str, ...]]
@@ -62,26 +62,26 @@ class ItemsWork(Work):
         write_answers(self.folder, rows, self.metadata[self.files[-1]])
 
     def ask(self, texts: list[str]) -> Sequence[Any]:
-        """Return the model's answer to each text: the scores of its tokens."""
+        """Return the model's answer to each text, here the scores of its tokens."""
         return self.scorer.score(texts, self.config.policy)
 
     @abstractmethod
     def rows(self, answers: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-        """Return the rows of each of `files`, from the answers by text."""
+        """Return the rows of each of `files`. `answers` has the answers by text."""
 
     @classmethod
     @abstractmethod
     def measured(cls, folder: Path) -> pd.DataFrame:
-        """Return the measures from a folder of score files. Raises RunError for a damaged one."""
+        """Compute the measures from a folder of score files. Raises RunError if a file is damaged."""
 
     def headline(self) -> dict[str, float | str]:
-        """Return the first of the measures."""
+        """Return the first measure."""
         first = self.measured(self.folder).iloc[0]
         return {"note": f"{first['level']} {first['name']} {first['accuracy']:.3f}".replace("_", " ")}
 
 
 class ClozeWork(ItemsWork):
-    """Questions of a diagnostic."""
+    """The questions of a diagnostic."""
 
     files = ("topk", "cloze")
 
@@ -100,12 +100,12 @@ class ClozeWork(ItemsWork):
 
     @property
     def policy(self) -> dict[str, Any]:
-        # No end of a sentence is scored, and a word that is <unk> has no probability.
+        # The other settings don't matter: no end of a sentence is scored, and a word that is <unk> has no probability.
         matters = ("context", "context_tokens", "context_text", "precision", "pll", "pll_shift")
         return {name: value for name, value in super().policy.items() if name in matters and value is not None}
 
     def ask(self, texts: list[str]) -> Sequence[NextWords]:
-        """Return the probabilities of each context's candidates, and the most probable words after it."""
+        """Return the probabilities of each context's candidates, and its most probable next words."""
         words = candidates(self.items.rows)
         return self.scorer.next_words(
             texts, [words[text] for text in texts], self.benchmark.top_words, self.config.policy
@@ -115,28 +115,28 @@ class ClozeWork(ItemsWork):
         return answer_rows(self.items.rows, answers)
 
     def tables(self, width: int) -> Iterator[Table | Text]:
-        """Yield the measures beside published ones, and the words that the model cannot express."""
+        """Yield the measures next to published ones, and the words that the model cannot express."""
         published = read_published(self.benchmark.name, (*COLUMNS, "sd"))
         ours, theirs = (
             of.assign(name=of["name"].str.replace("_", " ")) for of in (self.measured(self.folder), published)
         )
-        beside = {model: model for model in ("BERT base", "BERT large") if width >= WIDTH}  # of Ettinger 2020, uncased
+        headings = {model: model for model in ("BERT base", "BERT large") if width >= WIDTH}  # Ettinger 2020, uncased
         caption = (
-            f"per cent; ±: deviation of trials; {_INTERVALS} of this kind; a tie is wrong, and a word that the model "
-            "cannot express; known: without such items"
+            f"Accuracy in %. {_INTERVALS} of this kind. ±: standard deviation over trials. Ties, and words that the "
+            "model cannot express, count as errors; 'known' leaves out items with such words."
         )
         names = {"level": "measure", "name": "contexts"}
-        yield measures_table(self.title + self.scored_already, caption, ours, theirs, names, beside)
+        yield measures_table(self.title + self.scored_already, caption, ours, theirs, names, headings)
         unknown = read_answer_file(self.folder, "cloze")[0].query("~expressible")
         items = unknown.groupby("candidate", sort=False)["item"].unique()
         if len(items):
             words = ", ".join(f"{word} ({', '.join(of)})" for word, of in items.items())
             number = f"{plural(len(items), 'word')} of {plural(unknown['item'].nunique(), 'item')}"
-            yield Text(f"not expressible, {number}: {words}")
+            yield Text(f"The model cannot express {number}: {words}")
 
 
 class SuitesWork(ItemsWork):
-    """SyntaxGym's suites."""
+    """SyntaxGym suites."""
 
     files = ("regions", "success")
 
@@ -152,11 +152,11 @@ class SuitesWork(ItemsWork):
         return load_suites(benchmark.path, benchmark.suites)
 
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Raises InputError for a masked model."""
+        """Yield the files. Raises InputError for a masked model."""
         if self.scorer.masked:
             raise InputError(
                 f"benchmark={SYNTAXGYM}: {self.scorer.name} is a masked model, which has no surprisal given the text "
-                "before; score one that reads from left to right"
+                "before a word. Score a model that reads from left to right."
             )
         yield from super().requested()
 
@@ -165,19 +165,19 @@ class SuitesWork(ItemsWork):
 
     def tables(self, width: int) -> Iterator[Table]:
         """Yield a row for each overall score, circuit and suite."""
-        measures, beside = self.measured(self.folder), {}
-        caption = f"per cent; {_INTERVALS}; a tie is no success; known: items without <unk> in their regions"
+        measures, headings = self.measured(self.folder), {}
+        caption = f"Success in %. {_INTERVALS}. Ties count as failures. 'known': items without <unk> in their regions."
         if width >= WIDTH:
-            beside = {"GRNN": "GRNN", "JRNN": "JRNN", "Transformer-XL": "TXL", "GPT-2": "GPT-2"}
-            caption += f"\n{', '.join(beside.values())}: Hu et al. 2020"
+            headings = {"GRNN": "GRNN", "JRNN": "JRNN", "Transformer-XL": "TXL", "GPT-2": "GPT-2"}
+            caption += f"\n{', '.join(headings.values())}: Hu et al. 2020"
         bold = (suites.OVERALL, suites.CIRCUIT)
         measures, published = measures[measures["level"].isin([*bold, suites.SUITE])], read_published(SYNTAXGYM)
         title, names = self.title + self.scored_already, {"name": "suites"}
-        yield measures_table(title, caption, measures, published, names, beside, bold)
+        yield measures_table(title, caption, measures, published, names, headings, bold)
 
 
 class RatingsWork(ItemsWork):
-    """Rated sentences; all of their scores follow from one file (eval/ratings/measures.py)."""
+    """Rated sentences, whose scores are all computed from one file (eval/ratings/measures.py)."""
 
     files = ("sentences",)
 
@@ -187,18 +187,18 @@ class RatingsWork(ItemsWork):
 
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Items:
-        """Return the table. Raises as `load_ratings`, and InputError if nothing can agree with it."""
+        """Read the table. Raises the errors of `load_ratings`, and InputError if no agreement can be computed."""
         items = load_ratings(cast(RatingsConfig, config.benchmark))
         if len(items.rows) < 3 or items.rows[["rating", "label"]].nunique().max() < 2:
             raise InputError(
-                f"benchmark={config.benchmark.name}: agreement needs three or more sentences whose ratings or labels "
-                f"differ; there are {len(items.rows)}, with the ratings {items.rows['rating'].unique()[:3]}"
+                f"benchmark={config.benchmark.name}: agreement needs at least three sentences, whose ratings or labels "
+                f"differ. This table has {len(items.rows)}, with the ratings {items.rows['rating'].unique()[:3]}."
             )
         return items
 
     @cached_property
     def unigrams(self) -> UnigramSource:
-        """Where tokens are counted."""
+        """The text in which tokens are counted."""
         return UnigramSource.of(self.run, self.config)
 
     @property
@@ -207,7 +207,7 @@ class RatingsWork(ItemsWork):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        missing = f"no norm_lp, slor and morcela, which need unigram probabilities: {self.unigrams.missing}"
+        missing = f"There is no norm_lp, slor or morcela, which need unigram probabilities: {self.unigrams.missing}"
         return (*([missing] if self.unigrams.missing else []), *super().notes)
 
     def rows(self, answers: Mapping[str, TokenScores]) -> dict[str, pd.DataFrame]:
@@ -215,7 +215,7 @@ class RatingsWork(ItemsWork):
         skip_unk, texts = self.config.policy.unk == "skip", list(answers)
         side = Side("sentence", pd.DataFrame({"sentence": texts}), list(answers.values()), skip_unk, unigrams)
         if not np.isfinite(side.lp).all():
-            raise RunError(f"{self.scorer.name}: its score of a sentence is no number; its weights are damaged")
+            raise RunError(f"{self.scorer.name}: its score of a sentence is not a number. Its weights may be damaged.")
         reference = self.described["corpus"]["reference"]
         table = pd.DataFrame(
             {
@@ -235,7 +235,7 @@ class RatingsWork(ItemsWork):
         return {"sentences": self.items.rows.join(table, on="sentence")}
 
     def tables(self, width: int) -> Iterator[Table]:
-        """Yield a row for each score with its measures, and the intervals of the first two, for which there is room."""
+        """Yield one row per score with its measures, and the intervals of the first two, which fit in a terminal."""
         measures, lines = self.measured(self.folder), []
         for name, of in measures.groupby("name", sort=False):
             intervals = [f"{low:.2f} to {high:.2f}" for low, high in of[["low", "high"]].to_numpy()[:2]]
@@ -243,8 +243,8 @@ class RatingsWork(ItemsWork):
             lines.append([str(name), *chain.from_iterable(cells)])
         headings = chain.from_iterable((level, "95%") for level in measures["level"].unique())
         table = filled_table(["score", *headings], lines, ["score"])
-        caption = "95% intervals: for new sentences of this kind; morcela, accuracy and MCC are cross-validated"
-        table.title, table.caption = Text(self.title + self.scored_already), Text(f"{self.contents}; {caption}")
+        caption = "Intervals: 95%, for new sentences of this kind. morcela, accuracy and MCC are cross-validated."
+        table.title, table.caption = Text(self.title + self.scored_already), Text(f"{self.contents}. {caption}")
         yield table
 
 

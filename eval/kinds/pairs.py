@@ -1,4 +1,4 @@
-"""Minimal pairs, which methods judge."""
+"""Score minimal pairs with methods."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -39,11 +39,11 @@ from pairscale.sizes import plural
 
 
 class PairsWork(Work):
-    """The judgements of pairs by methods, with a score file for each method.
+    """The judgements of pairs by methods, with one score file per method.
 
     Attributes:
-        uses: the requested methods that fit the model, by name.
-        unigrams: where methods that need them count tokens; None if there are no such methods.
+        uses: The requested methods that fit the model, by name.
+        unigrams: The text in which methods count tokens; None if no method needs counts.
     """
 
     items: Benchmark
@@ -54,13 +54,13 @@ class PairsWork(Work):
     def check(cls, config: EvalConfig) -> None:
         """Check methods and their templates, and read the pairs unless they depend on the run. Raises ConfigError."""
         if not config.method:
-            raise ConfigError("method=[]: must name at least one")
+            raise ConfigError("method=[]: name at least one method.")
         check_templates(config)
         for name, parameters in config.method.items():
             voters = list(getattr(parameters, "voters", {}))
             if lacking := [voter for voter in voters if voter not in config.method]:
                 raise ConfigError(
-                    f"method={name}: counts the votes of {', '.join(lacking)}, so request "
+                    f"method={name}: this method counts the votes of {', '.join(lacking)}. Request them too: "
                     f"method=[{','.join([*voters, name])}]"
                 )
         if config.benchmark.vocabulary not in SAMPLES:
@@ -68,7 +68,7 @@ class PairsWork(Work):
 
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Benchmark:
-        """Return the pairs. Raises as load_benchmark."""
+        """Read the pairs. Raises the errors of `benchmark_of`."""
         return benchmark_of(config.benchmark, config.paths, described)
 
     def common_metadata(self) -> dict[str, Any]:
@@ -76,9 +76,9 @@ class PairsWork(Work):
         return super().common_metadata() | {"benchmark": self.items.described, "reference": reference}
 
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield methods, votes after their voters.
+        """Yield methods, with votes after their voters.
 
-        Raises InputError for other pairs than those in the folder, and ConfigError as `_choose`.
+        Raises InputError if the folder has scores of other pairs, and ConfigError if a method does not fit.
         """
         check_same_pairs(self.folder, self.items.name, self.items.digest)
         self.uses = {}
@@ -95,7 +95,7 @@ class PairsWork(Work):
             yield name, metadata
 
     def _choose(self) -> None:
-        """Set `uses` and `unigrams`. Raises ConfigError for methods that do not fit the model or the pairs."""
+        """Set `uses` and `unigrams`. Raises ConfigError if a method does not fit the model or the pairs."""
         named = [name for name in self.benchmark.paradigms or () if name not in self.items.unavailable]
         for name, parameters in fitting(self.config.method, self.scorer.masked).items():
             self.uses[name] = MethodUse.of(name, parameters, self.scorer, self.benchmark.language)
@@ -104,25 +104,27 @@ class PairsWork(Work):
             self.unigrams = UnigramSource.of(self.run, self.config)
             if missing := self.unigrams.missing:
                 if len(counting) == len(self.uses):
-                    raise ConfigError(f"method={counting[0]}: {self.scorer.name} has no unigrams: {missing}")
+                    raise ConfigError(
+                        f"method={counting[0]}: {self.scorer.name} has no unigram probabilities, because {missing}"
+                    )
                 self.uses = {name: use for name, use in self.uses.items() if name not in counting}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on paradigms without pairs, on methods by name that do not fit, and on what is odd about pairs."""
+        """Sentences about paradigms without pairs, methods that don't fit, and anything unusual about the pairs."""
         notes = []
         if few := self.items.unavailable:
-            notes.append(f"too few pairs of known words in {plural(len(few), 'paradigm')}: {', '.join(few)}")
+            notes.append(f"Too few pairs with known words in {plural(len(few), 'paradigm')}: {', '.join(few)}.")
         left_out = [name for name in self.config.method if name not in self.uses]
         if current()["method"] is None:  # the default list is for models of both kinds
             left_out = []
         reason = self.unigrams.missing if self.unigrams else None
         without = [name for name in left_out if reason and methods()[name].reads == UNIGRAMS]
         if others := [name for name in left_out if name not in without]:
-            kind = "is a masked model" if self.scorer.masked else "is no masked model"
-            notes.append(f"left out, as this {kind}: {', '.join(others)}")
+            kind = "is a masked model" if self.scorer.masked else "isn't a masked model"
+            notes.append(f"Left out because this {kind}: {', '.join(others)}.")
         if without:
-            notes.append(f"left out without unigram probabilities: {', '.join(without)}; {reason}")
+            notes.append(f"Left out {', '.join(without)}, because there are no unigram probabilities: {reason}")
         return (*notes, *self.items.notes)
 
     @property
@@ -130,7 +132,7 @@ class PairsWork(Work):
         return f"{', '.join(self.missing)} on {plural(len(self.items.pairs), 'pair')}"
 
     def overall(self, step: int | None = None) -> dict[str, Any]:
-        """Return the mean accuracy over paradigms by each method, from the score files of the model or a snapshot."""
+        """Return the mean accuracy over paradigms for each method, from the score files of the model or a snapshot."""
         row: dict[str, Any] = {}
         for name in self.uses:
             scores, metadata = read_scores(score_path(self.folder, name, step))
@@ -140,11 +142,11 @@ class PairsWork(Work):
         return row
 
     def headline(self) -> dict[str, float | str]:
-        """Return the accuracy by the first method."""
+        """Return the overall accuracy for the first method."""
         return {"accuracy": self.overall()[next(iter(self.uses))]}
 
     def tables(self, width: int) -> Iterator[Table | str]:
-        """Yield accuracies by phenomenon, by method if there are several, and over training if there are snapshots."""
+        """Yield accuracies by phenomenon, by method if there are several, and by snapshot if there are any."""
         where, ties, pairs = self.title, self.config.ties, self.items.pairs
         scores = {name: read_scores(score_path(self.folder, name))[0] for name in self.uses}
         method = next(iter(scores))
@@ -157,10 +159,10 @@ class PairsWork(Work):
         if self.config.scoring.snapshots and self.run.snapshots:
             yield trajectory_table(f"{where} · overall over training", [self.overall(at) for at in self.run.snapshots])
         elif self.config.scoring.snapshots and self.described["recipe"].get("bptt"):  # trained here, in steps
-            yield f"{self.run.path.name}: has no snapshots to score; trainer.snapshots=N keeps N of them"
+            yield f"{self.run.path.name} has no snapshots to score. To keep some, train with trainer.snapshots=N."
 
     def _without_faulty(self, scores: pd.DataFrame) -> str | None:
-        """Return the overall accuracy without the pairs known to be faulty, None if there are none."""
+        """Return a sentence with the overall accuracy without known faulty pairs; None if there are none."""
         faulty = faulty_pairs(self.benchmark.name, scores)
         names = ["paradigm", "pair_id"]
         rows = with_phenomena(scores, self.items.pairs)
@@ -169,10 +171,10 @@ class PairsWork(Work):
             return None
         whole, without = (accuracies(part, self.config.ties).iloc[-1]["accuracy"] for part in (rows, rest))
         faults = plural(len(faulty), "faulty pair")
-        return f"{100 * without:.1f} overall without {faults}, {100 * whole:.1f} with all pairs"
+        return f"{100 * without:.1f}% correct overall without {faults}, {100 * whole:.1f}% with all pairs"
 
     def score(self) -> None:
-        """Score the missing methods in one pass; write a file for each, the pairs, and a sample of the tokens."""
+        """Score with the missing methods in one pass; write a file for each, the pairs, and a sample of the tokens."""
         missing = [self.uses[name] for name in self.missing]
         if uses := [use for use in missing if not use.voters]:
             self._judge(uses)
@@ -202,7 +204,7 @@ class PairsWork(Work):
 
 
 def _token_rows(pairs: pd.DataFrame, sample: npt.NDArray[np.int64], sides: dict[str, Side]) -> pd.DataFrame:
-    """Return the columns of eval.scores.schemas.TOKENS, by pair, side and position."""
+    """Return the rows of a file of tokens (columns eval.scores.schemas.TOKENS), by pair, side and position."""
     rows = []
     for pair in sample.tolist():
         name = (pairs["pair_id"].iat[pair], pairs["paradigm"].iat[pair])
@@ -215,11 +217,11 @@ def _token_rows(pairs: pd.DataFrame, sample: npt.NDArray[np.int64], sides: dict[
 
 
 def _check_flagged(method: str, benchmark: Benchmark, named: list[str]) -> None:
-    """Raise ConfigError where a method judges none of the paradigms, or not one that the command names."""
+    """Raise ConfigError if a method can judge none of the paradigms, or not all that the command names."""
     judged = set(benchmark.pairs.loc[judged_pairs(method, benchmark.pairs), "paradigm"])
     others = sorted((set(named) or set(benchmark.pairs["paradigm"])) - judged)
     if others and (named or not judged):
         raise ConfigError(
-            f"method={method}: benchmark={benchmark.name} has no such pairs in {first_few(others)} "
-            f"(flag {method}_method); it has them in {first_few(sorted(judged)) or 'no paradigm'}"
+            f"method={method}: benchmark={benchmark.name} has no pairs for this method in {first_few(others)} "
+            f"(no flag {method}_method). It has some in {first_few(sorted(judged)) or 'no paradigm'}."
         )

@@ -1,8 +1,8 @@
-"""Scoring is one protocol: items -> texts -> the answers of a model -> rows of score files.
+"""The protocol of scoring: items -> texts -> a model's answers -> rows of score files.
 
-`Work` is what all kinds of items share: it finds the scores that are missing. A kind reads its items, computes missing
-scores, and shows them. Pairs are judged by methods, each of which has a file (pairs.py); other items have fixed files
-(items.py).
+`Work` is the base class of all kinds of items and finds out which scores are missing. A kind reads its items, computes
+the missing scores, and prints them. Pairs have one score file per method (pairs.py); other items have a fixed set of
+files (items.py).
 """
 
 from abc import ABC, abstractmethod
@@ -24,14 +24,14 @@ class Work(ABC):
     """The scores of one run on one benchmark that a command requests.
 
     Attributes:
-        items: what `read` returns: it has a `digest`, and `notes` on what is odd about the items.
-        moment: step, words_seen and moment of the snapshot whose weights the scorer has; {} for the exported model.
-        metadata: of each requested score file, by name.
-        missing: names of the requested score files that are not there, or that contain other scores.
+        items: The items that `read` returns, with a `digest` and `notes` about anything unusual.
+        moment: Step, words_seen and moment of the snapshot whose weights the scorer has; {} for the exported model.
+        metadata: The metadata of each requested score file, by name.
+        missing: Names of the requested score files that don't exist or contain other scores.
     """
 
     def __init__(self, run: RunFolder, config: EvalConfig, scorer: Scorer, moment: Mapping[str, Any] | None = None):
-        """Compare the request with the files of a run. Raises as `read`, and RunError for damaged files."""
+        """Compare the request with a run's files. Raises the errors of `read`, and RunError if a file is damaged."""
         self.run, self.config, self.scorer, self.moment = run, config, scorer, dict(moment or {})
         self.benchmark: Any = config.benchmark
         self.described = run.read_config()
@@ -47,17 +47,17 @@ class Work(ABC):
 
     @classmethod
     def check(cls, config: EvalConfig) -> None:
-        """Read the items before a model is trained or loaded. Raises as `read`."""
+        """Read the items before a model is trained or loaded. Raises the errors of `read`."""
         cls.read(config, {})
 
     @classmethod
     @abstractmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Any:
-        """Return the items; `described` is the run's configuration. Raises InputError."""
+        """Read the items. `described` is the run's configuration. Raises InputError if they cannot be read."""
 
     @abstractmethod
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the name of each requested score file, and its metadata that other files do not have."""
+        """Yield the name of each requested score file, and the metadata that only this file has."""
 
     @abstractmethod
     def score(self) -> None:
@@ -66,34 +66,34 @@ class Work(ABC):
     @property
     @abstractmethod
     def contents(self) -> str:
-        """What would be scored: "8 contexts of 3 items"."""
+        """What is scored, such as "8 contexts of 3 items"."""
 
     @abstractmethod
     def headline(self) -> dict[str, float | str]:
-        """Return what one line about the run says (fields of pairscale.progress.Result)."""
+        """Return the result to print in one line about the run (fields of pairscale.progress.Result)."""
 
     @abstractmethod
     def tables(self, width: int) -> Iterator[Table | Text | str]:
-        """Yield what a terminal of `width` characters shows of the score files."""
+        """Yield what to print about the scores in a terminal that is `width` characters wide."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on what is missing or odd about the items."""
+        """Sentences about anything missing or unusual in the items."""
         return tuple(self.items.notes)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Settings of the benchmark on which scores depend."""
+        """Settings of the benchmark that affect scores."""
         return {}
 
     @property
     def policy(self) -> dict[str, Any]:
-        """The scoring settings that matter here, as resolved for the model."""
+        """The scoring settings that affect these scores, as resolved for the model."""
         policy, scorer = self.config.policy, self.scorer
         return recorded_policy(policy, scorer.scores_eos(policy), scorer.pll_shift(policy))
 
     def common_metadata(self) -> dict[str, Any]:
-        """Return the metadata that all files have (eval.scores.schemas.AnswerMetadata)."""
+        """Return the metadata that all score files share (eval.scores.schemas.AnswerMetadata)."""
         model = self.described["model"]
         items = {"name": self.benchmark.name, "digest": self.items.digest}
         name = model.get("path", model["name"])
@@ -110,14 +110,17 @@ class Work(ABC):
 
     @property
     def scored_already(self) -> str:
-        """An addition to the title of a table whose scores were there."""
+        """An addition to the title of a table if all its scores existed before."""
         return "" if self.missing else " (scored already)"
 
 
 def score_metadata(
     name: str, scorer: Scorer, items: Mapping[str, str], parameters: Mapping[str, Any], policy: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the metadata of score files of a model (eval.scores.schemas.AnswerMetadata); items: name and digest."""
+    """Return the metadata of a model's score files (eval.scores.schemas.AnswerMetadata).
+
+    `items` has the name and the digest of the benchmark.
+    """
     return {
         "parameters": parameters,
         "policy": policy,
@@ -132,12 +135,12 @@ def score_metadata(
 
 
 def has_scores(path: Path, metadata: Mapping[str, Any]) -> bool:
-    """Return True if a file has the scores that `metadata` describes. Raises RunError for a damaged file."""
+    """Return True if a file contains the scores that `metadata` describes. Raises RunError if the file is damaged."""
     return path.exists() and comparable(read_metadata(path)) == comparable(metadata)
 
 
 def comparable(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what files with the same scores share: not the version of torch, what follows from the rest, and nulls."""
+    """Return the metadata that determine scores, without the version of torch, derived values, and nulls."""
     policy = {key: value for key, value in metadata["policy"].items() if value is not None}
     rest = {key: value for key, value in metadata.items() if key not in ("torch", "prompts", "drawn")}
     return rest | {"policy": policy}

@@ -1,5 +1,5 @@
-"""Minimal pairs put before people: `python -m eval.questionnaire`.
+"""Ask people to judge minimal pairs, with `python -m eval.questionnaire`.
 
-forms.py draws the questions and writes them into page.html, which opens in a browser; answers.py reads the files that
-come back, and measures how far people agree with the benchmark.
+forms.py draws the questions and writes them to pages for a browser (page.html). answers.py reads the files with answers
+and measures how far people agree with the benchmark.
 """

@@ -1,4 +1,4 @@
-"""`python -m eval.questionnaire`: pairs of a benchmark as pages for people, and the agreement of their answers."""
+"""The command `python -m eval.questionnaire`: write pages with pairs for people, or measure how far people agree."""
 
 import dataclasses
 
@@ -9,9 +9,9 @@ from pairscale.errors import ConfigError
 
 
 def run(config: QuestionnaireCommand) -> None:
-    """Write the forms, or with `people` print how far the people agree who answered them.
+    """Write the forms, or with `people`, print how far the people who answered them agree.
 
-    Raises ConfigError for a benchmark without pairs, and what the functions raise that it calls.
+    Raises ConfigError for a benchmark without pairs, and the errors of `print_agreement` and `write_forms`.
     """
     # Imported here, so that --help starts at once.
     from eval.benchmarks.load import benchmark_of
@@ -20,7 +20,10 @@ def run(config: QuestionnaireCommand) -> None:
 
     settings = config.questionnaire
     if not config.benchmark.has_pairs:
-        raise ConfigError(f"benchmark={config.benchmark.name}: a diagnostic has no pairs for people to choose from.")
+        raise ConfigError(
+            f"benchmark={config.benchmark.name}: this benchmark has no pairs that people could choose from. Use a "
+            "benchmark of minimal pairs."
+        )
     benchmark = benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config))
     if config.people:
         print_agreement(benchmark, listed(config.people), settings)

@@ -1,4 +1,4 @@
-"""Files of answers, which the page of a form saves (page.html): those that count, and how far people agree.
+"""Read the files of answers that a form's page (page.html) saves, and measure how far people agree.
 
     {"schema": "pairscale-answers", "version": 2,
      "benchmark": its name, "digest": that of its pairs, "form": "form-1",
@@ -6,9 +6,9 @@
      "native": true for a native speaker, as the person says,
      "answers": [{"paradigm", "pair_id", "first", "second", "chosen": "first" | "second", "ms"}, ...]}
 
-Nothing in a file is trusted. Answers are in the order in which people saw them. `first` stood left, or above on a
-phone; `ms` is how long the pair had been seen. An attention check has no paradigm and pair_id, but `check`, the
-sentence that everyone chooses.
+Nothing in a file is trusted. Answers are in the order in which people saw the questions. `first` was on the left, or at
+the top on a phone, and `ms` is how long the pair was visible. An attention check has no paradigm and pair_id, but
+`check`, the sentence that everyone should choose.
 """
 
 from __future__ import annotations
@@ -67,15 +67,16 @@ class _File(Struct):
 
 
 def read_answers(paths: Sequence[str]) -> pd.DataFrame:
-    """Return the answers to pairs in files, and in all .json files of folders.
+    """Read the answers to pairs from files, or from all .json files in folders.
 
-    Columns: file, benchmark, digest, rater, native, failed (attention checks of the file), paradigm, pair_id, first,
-    second, chosen (a sentence) and seconds. Raises InputError for what is missing, too large or of another schema.
+    The columns are file, benchmark, digest, rater, native, failed (number of failed attention checks in the file),
+    paradigm, pair_id, first, second, chosen (a sentence) and seconds. Raises InputError if a file is missing, too large
+    or not a file of answers.
     """
     tables = []
     for file in _files(paths):
         if file.stat().st_size > MAX_BYTES:
-            raise InputError(f"{file}: larger than any file of answers ({MAX_BYTES // 10**6} MB).")
+            raise InputError(f"{file}: over {MAX_BYTES // 10**6} MB, which is too large for a file of answers.")
         content = read_json(file, _File, InputError, "must be a file that a form's page saved", VERSION)
         table = pd.DataFrame([msgspec.structs.asdict(answer) for answer in content.answers])
         table["chosen"] = table["first"].where(table["chosen"] == "first", table["second"])
@@ -99,15 +100,24 @@ def _files(paths: Sequence[str]) -> list[Path]:
 def counted(
     answers: pd.DataFrame, name: str, digest: str, pairs: pd.DataFrame, config: QuestionnaireConfig
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return people's judgements (JUDGEMENTS; right: the good sentence was chosen), and sentences on what is left out.
+    """Return the human judgements that count, and sentences about answers that are left out.
 
-    `answers` are those of `read_answers`; `pairs` has the columns of eval.scores.schemas.ITEMS, of the benchmark `name`
-    with this digest. Raises InputError for answers on other pairs, and if none count.
+    Args:
+        answers: The answers, from `read_answers`.
+        name: Name of the benchmark.
+        digest: Digest of the benchmark's pairs.
+        pairs: The benchmark's pairs, with the columns of eval.scores.schemas.ITEMS.
+        config: Which answers to leave out.
+
+    Returns:
+        A table with the columns JUDGEMENTS, where right means that the good sentence was chosen, and the sentences.
+
+    Raises InputError for answers about other pairs, or if no answers count.
     """
     for row in answers[(answers["benchmark"] != name) | (answers["digest"] != digest)].to_dict("records"):
         raise InputError(
-            f"{row['file']}: these are answers on {row['benchmark']} (pairs {row['digest'][:8]}), must be on {name} "
-            f"(pairs {digest[:8]})."
+            f"{row['file']}: these answers are about {row['benchmark']} (pairs {row['digest'][:8]}), but must be about "
+            f"{name} (pairs {digest[:8]})."
         )
     rows = answers.merge(pairs[["paradigm", "pair_id", "phenomenon", "good", "bad"]], "left", ["paradigm", "pair_id"])
     as_is = (rows["first"] == rows["good"]) & (rows["second"] == rows["bad"])
@@ -127,17 +137,20 @@ def counted(
     again = rows.duplicated(["rater", "paradigm", "pair_id", "why"])
     rows.loc[again & (rows["why"] == ""), "why"] = "the same person had judged the pair before"
     notes = [
-        f"Left out: {len(out):,} answers in {out['file'].nunique()} of {rows['file'].nunique()} files: {why}."
+        f"Left out {len(out):,} answers in {out['file'].nunique()} of {rows['file'].nunique()} files: {why}."
         for why, out in rows[rows["why"] != ""].groupby("why")
     ]
     rows = rows[rows["why"] == ""]
     if rows.empty:
-        raise InputError(f"people: no answers on {name} count. {' '.join(notes)}")
+        raise InputError(f"people: none of the answers about {name} counts. {' '.join(notes)}")
     return rows.assign(right=rows["chosen"] == rows["good"])[JUDGEMENTS], notes
 
 
 def print_agreement(benchmark: Benchmark, people: Sequence[str], config: QuestionnaireConfig) -> None:
-    """Print how far the people agree whose files or folders of answers are `people`. Raises as the functions above."""
+    """Print how far people agree. `people` are files or folders of answers.
+
+    Raises the errors of `read_answers` and `counted`.
+    """
     judgements, notes = counted(read_answers(people), benchmark.name, benchmark.digest, benchmark.pairs, config)
     print_table(Console(), agreement_table(benchmark.name, agreement(judgements), config.threshold))
     for note in notes:
@@ -145,12 +158,17 @@ def print_agreement(benchmark: Benchmark, people: Sequence[str], config: Questio
 
 
 def agreement(judgements: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Return the agreement of people with the labels, in each paradigm, each phenomenon and overall.
+    """Measure how far people agree with the labels, in each paradigm, each phenomenon and overall.
 
-    `judgements`: columns of JUDGEMENTS. Returns the columns AGREEMENT. agreement: of single judgements ("individual"),
-    in a phenomenon and overall the mean over paradigms, as accuracies are. majority: share of pairs in which more than
-    half of the judgements agree, the mean over paradigms too; ties: pairs in which just half do, which is no majority.
-    low, high: see `_interval`. seconds: median of the time taken.
+    Args:
+        judgements: The judgements, with the columns JUDGEMENTS.
+        confidence: Confidence level of the intervals.
+
+    Returns:
+        A table with the columns AGREEMENT. agreement is the share of single judgements that agree, low and high its
+        confidence interval for new people and pairs, majority the share of pairs for which more than half of the
+        judgements agree, ties the number of pairs for which exactly half do (not a majority), and seconds the median
+        time per judgement. For phenomena and overall, shares are means over paradigms, as accuracies are.
     """
     table = []
     units = [(level, *unit) for level in ("paradigm", "phenomenon") for unit in judgements.groupby(level)]
@@ -165,12 +183,13 @@ def agreement(judgements: pd.DataFrame, confidence: float = 0.95) -> pd.DataFram
 
 
 def _interval(rows: pd.DataFrame, share: float, confidence: float) -> tuple[float, float]:
-    """Return Wilson's interval of a mean over paradigms, over new people and new pairs of the same paradigms.
+    """Return Wilson's interval of a mean over paradigms, for new people and new pairs of the same paradigms.
 
-    Judgements of one person, and of one pair, go together: the variance is that of clusters in two directions, of
-    people plus of pairs (within their paradigm) minus of single judgements (Cameron, Gelbach and Miller 2011, equation
-    2.11); the trials are as many independent judgements as have this variance, at most all (Korn and Graubard 1998).
-    Degrees of freedom are those of the fewer clusters. NaN with one person, or one pair in a paradigm.
+    Judgements by the same person, and of the same pair, are correlated. The variance is therefore clustered in two
+    ways: the variance by people, plus that by pairs (within their paradigm), minus that of single judgements (Cameron,
+    Gelbach and Miller 2011, equation 2.11). The number of trials is that of independent judgements with this variance,
+    but at most that of all judgements (Korn and Graubard 1998). Degrees of freedom come from the smaller number of
+    clusters. NaN with only one person, or only one pair in a paradigm.
     """
     by_paradigm = rows.groupby("paradigm")
     raters, pairs = rows["rater"].nunique(), by_paradigm["pair_id"].nunique()
@@ -183,13 +202,13 @@ def _interval(rows: pd.DataFrame, share: float, confidence: float) -> tuple[floa
     variance = of_people + (of_pairs * pairs / (pairs - 1)).sum() - (rest**2).sum()
     trials = min(float(len(rows)), share * (1 - share) / variance if variance > 0 else math.inf)
     freedom = float(min(raters - 1, (pairs - 1).sum()))
-    # Wilson's interval with Student's quantile is that with the normal one and so much fewer trials.
+    # Wilson's interval with Student's quantile is the same as with the normal quantile and fewer trials.
     fewer = (ndtri(0.5 + confidence / 2) / stdtrit(freedom, 0.5 + confidence / 2)) ** 2
     return wilson(share, trials * fewer, confidence)
 
 
 def agreement_table(title: str, table: pd.DataFrame, threshold: float) -> Table:
-    """Return a table for the terminal, in per cent, with a row per paradigm, phenomenon and overall of `agreement`."""
+    """Return a table of `agreement` for the terminal, in %, with one row per paradigm, per phenomenon and overall."""
     percents = table[["agreement", "low", "high", "majority"]].map(percent)
     percents["majority"] += np.where((table["level"] == "paradigm") & (table["majority"] < threshold), "!", " ")
     counts = table[["name", "raters", "pairs", "judgements"]]
@@ -198,7 +217,7 @@ def agreement_table(title: str, table: pd.DataFrame, threshold: float) -> Table:
     shown = filled_table(headings, cells.to_numpy().tolist(), headings[:1])
     shown.title = Text(title)
     shown.caption = Text(
-        "per cent; phenomena and overall: means over paradigms; low, high: 95%, for new people and pairs; majority: "
-        f"pairs in which more than half of the people agree; !: less than {threshold:.0%} of a paradigm's pairs"
+        "Agreement in %, with 95% intervals for new people and pairs. Phenomena and overall are means over paradigms. "
+        f"Majority: pairs for which more than half of the people agree; ! marks paradigms below {threshold:.0%}."
     )
     return shown

@@ -1,4 +1,4 @@
-"""Forms: pairs of a benchmark dealt out for people to judge, with attention checks, each as one HTML page."""
+"""Write forms: HTML pages with pairs of a benchmark for people to judge, and attention checks."""
 
 import math
 import re
@@ -20,15 +20,15 @@ from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import sha256_json, write_text
 from pairscale.schema import load_yaml, read_yaml
 
-LANGUAGES = ("en", "zh")  # of the texts in this folder
-PAIR_SECONDS = 8  # that people take for a pair, for the duration that a form names
+LANGUAGES = ("en", "zh")  # languages of the texts in this folder
+PAIR_SECONDS = 8  # how long people take per pair, for the duration on the form
 _STOP = re.compile(r"[.!?。！？]$")
 
 
 def read_texts(config: QuestionnaireConfig, language: str | None) -> dict[str, Any]:
-    """Return what a form says, by the keys of en.yaml: in a language, with the texts of the file `config.texts` first.
+    """Return the texts of a form in a language, by the keys of en.yaml. Texts in the file `config.texts` replace them.
 
-    Raises ConfigError without texts of the language, InputError for a file that does not contain texts.
+    Raises ConfigError if there are no texts in this language, and InputError if the file does not contain texts.
     """
     like = load_yaml(_asset("en.yaml"))
     texts = load_yaml(_asset(f"{language}.yaml")) if language in LANGUAGES else {}
@@ -37,8 +37,8 @@ def read_texts(config: QuestionnaireConfig, language: str | None) -> dict[str, A
         texts |= read_yaml(Path(config.texts).expanduser(), schema, InputError, remedy)
     if wrong := [name for name in {**like, **texts} if type(texts.get(name)) is not type(like.get(name))]:
         raise ConfigError(
-            f"Language {language}, questionnaire.texts={config.texts}: {first_few(wrong)} missing, unknown or not of "
-            "the form in eval/questionnaire/en.yaml. Give questionnaire.language=en or zh, or all texts."
+            f"Language {language}, questionnaire.texts={config.texts}: {first_few(wrong)} missing, unknown or of "
+            "another type than in eval/questionnaire/en.yaml. Set questionnaire.language=en or zh, or give all texts."
         )
     return texts
 
@@ -46,16 +46,25 @@ def read_texts(config: QuestionnaireConfig, language: str | None) -> dict[str, A
 def deal(benchmark: Benchmark, config: QuestionnaireConfig, checks: Mapping[str, str]) -> list[list[dict[str, Any]]]:
     """Return the questions of each form: `per_paradigm` pairs of each paradigm, each on `raters` forms.
 
-    The forms of a round contain each of these pairs once, differ in size by one pair at most, and share each paradigm
-    as evenly; each round groups the pairs differently. A question has `sentences` in an order that tells nothing, and
-    `paradigm` and `pair_id`, or `check`, the good sentence. `checks`: attention checks, good -> bad. Raises ConfigError
-    if they are too few.
+    In each round, the forms contain each of these pairs once. Their sizes, and their numbers of pairs per paradigm,
+    differ by at most one, and each round groups the pairs differently. A question has two `sentences` in an order that
+    reveals nothing, and either `paradigm` and `pair_id` or, for an attention check, `check` (the good sentence).
+
+    Args:
+        benchmark: The pairs.
+        config: The settings of the questionnaire.
+        checks: The bad sentence of each attention check, by its good sentence.
+
+    Raises ConfigError if there are too few attention checks.
     """
     pairs = benchmark.pairs.iloc[drawn_pairs(benchmark.pairs, str(config.per_paradigm), config.seed)]
     like = _style_of(benchmark.pairs["good"])
     known = [{"check": like(good), "sentences": sorted([like(good), like(bad)])} for good, bad in checks.items()]
     if config.checks > len(known):
-        raise ConfigError(f"questionnaire.checks={config.checks}: the texts have {len(known)} attention checks.")
+        raise ConfigError(
+            f"questionnaire.checks={config.checks}: the texts have {len(known)} attention checks. Choose a smaller "
+            "number, or add some to the file of questionnaire.texts."
+        )
     questions = [
         {"paradigm": pair["paradigm"], "pair_id": pair["pair_id"], "sentences": sorted([pair["good"], pair["bad"]])}
         for pair in pairs.to_dict("records")
@@ -63,7 +72,7 @@ def deal(benchmark: Benchmark, config: QuestionnaireConfig, checks: Mapping[str,
     rng = np.random.default_rng([config.seed, 1])
     hands = math.ceil(len(questions) / config.pairs)
     forms = []
-    for _ in range(config.raters):  # paradigms one after the other, as cards of a suit, are dealt in turn
+    for _ in range(config.raters):  # pairs are sorted by paradigm and dealt in turn, like cards
         order = rng.permutation(len(questions))
         dealt = order[np.argsort(pd.factorize(pairs["paradigm"].iloc[order])[0], kind="stable")]
         for hand in range(hands):
@@ -73,9 +82,9 @@ def deal(benchmark: Benchmark, config: QuestionnaireConfig, checks: Mapping[str,
 
 
 def _style_of(good: pd.Series) -> Callable[[str], str]:
-    """Return a function that writes a sentence with a full stop and a capital only if most of the good sentences are.
+    """Return a function that writes a sentence with a full stop and a capital only if most good sentences have them.
 
-    People see at once that the only sentence with a full stop is an attention check.
+    Otherwise people would recognise an attention check by its full stop.
     """
     stop, small = good.str.contains(_STOP).mean() > 0.5, good.str[:1].str.islower().mean() > 0.5
 
@@ -89,7 +98,7 @@ def _style_of(good: pd.Series) -> Callable[[str], str]:
 def write_forms(benchmark: Benchmark, config: QuestionnaireConfig, of: str | None) -> None:
     """Write the page of each form, and print how many there are. `of` is the language of the sentences, if known.
 
-    Raises InputError in the folder of another questionnaire, and as `read_texts` and `deal`.
+    Raises InputError if the folder has another questionnaire, and the errors of `read_texts` and `deal`.
     """
     language = config.language or of
     texts = read_texts(config, language)
@@ -100,29 +109,29 @@ def write_forms(benchmark: Benchmark, config: QuestionnaireConfig, of: str | Non
         path = Path(config.folder, f"{name}.html")
         if path.exists() and path.read_text(encoding="utf-8") != page:
             raise InputError(
-                f"{path}: this is of another questionnaire, which people may be answering. Give "
-                "questionnaire.folder=NEW."
+                f"{path}: this form belongs to another questionnaire, which people may be answering. Choose another "
+                "folder with questionnaire.folder=NEW."
             )
         write_text(path, page)
     longest = max(map(len, forms))
     written = f"{benchmark.name}: {len(forms)} forms of up to {longest} questions ({minutes(longest)} minutes)"
     Console(markup=False, soft_wrap=True, highlight=False).print(f"{written} in {config.folder}")
     if not texts["contact"]:
-        say("The forms don't say whom people can ask: give questionnaire.texts=FILE with a contact.", "note", "yellow")
+        say("The forms have no contact for questions. Add one with questionnaire.texts=FILE.", "note", "yellow")
 
 
 def minutes(questions: int) -> int:
-    """Return how long a form of so many questions takes, in minutes, as a guess."""
+    """Estimate how many minutes a form takes."""
     return math.ceil(questions * PAIR_SECONDS / 60)
 
 
 def form_page(
     name: str, questions: list[dict[str, Any]], benchmark: Benchmark, texts: dict[str, Any], language: str, of: str
 ) -> str:
-    """Return the HTML of a form, which needs no network and doesn't tell the good sentences of its pairs.
+    """Return the HTML of a form, which needs no network and doesn't reveal the good sentences of its pairs.
 
-    `language` is that of the texts, `of` that of the sentences (ISO 639; "": not known). Text is escaped wherever it
-    stands: by the template, as JSON without < > &, and as text nodes by the script.
+    `language` is the language of the texts, and `of` that of the sentences (ISO 639; "" if unknown). All text is
+    escaped: by the template, as JSON without < > &, and as text nodes by the script.
     """
     about = {"schema": SCHEMA, "version": VERSION, "benchmark": benchmark.name, "digest": benchmark.digest}
     form = {

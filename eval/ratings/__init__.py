@@ -1,5 +1,5 @@
-"""Ratings: sentences that people judged by degrees, and how probable a model finds them.
+"""Compare human ratings of sentences with how probable a model finds the sentences.
 
-sentences.py reads a table. measures.py has the scores that are normalised for length and frequency (SLOR, MORCELA), and
-compares them with ratings.
+sentences.py reads a table of ratings. measures.py computes scores that are normalised for length and frequency (SLOR,
+MORCELA) and compares them with ratings.
 """

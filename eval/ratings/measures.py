@@ -1,21 +1,21 @@
-"""Agreement of a model with people who rated sentences: scores of sentences, and measures of these with intervals.
+"""Measure how well a model's scores of sentences agree with human ratings, with confidence intervals.
 
-Scores of a sentence, where n counts its tokens and u is the sum of their unigram log-probabilities (Pauls and Klein
-2012; Lau et al. 2017, 2020, table 1):
+A sentence has these scores, where n is its number of tokens and u the sum of their unigram log-probabilities (Pauls and
+Klein 2012; Lau et al. 2017, 2020, table 1):
 
     lp        ln p of the sentence                        mean_lp   lp / n
     pen_lp    lp / ((5 + n) / 6)^0.8                      norm_lp   -lp / u
     slor      (lp - u) / n                                morcela   (lp - beta u + gamma) / n
 
-beta and gamma are those of the highest correlation with ratings, by a linear regression of these on lp / n, u / n and
-1 / n (Tjuatja et al. 2024, arXiv:2411.02528, equation 4): slor is morcela with beta = 1 and gamma = 0. As they are
-fitted to the ratings that they are compared with, the score of a sentence comes from a fit to the others (`FOLDS`).
+beta and gamma maximise the correlation with ratings. They come from a linear regression of ratings on lp / n, u / n and
+1 / n (Tjuatja et al. 2024, arXiv:2411.02528, equation 4); slor is morcela with beta = 1 and gamma = 0. To avoid scoring
+the fit on its own data, each sentence is scored with weights fitted to the other folds (`FOLDS`).
 
-Measures compare scores with ratings. The influence of a sentence is by how much S times its weight would change a
-statistic of S sentences (Hampel 1974). The mean of influences is 0, and the sum of their squares over S (S - 1) is the
-variance of the statistic over new sentences (the infinitesimal jackknife, Efron 1982; of `auc` it is the variance of
-DeLong et al. 1988, and of `pearson` that of the jackknife itself). It needs neither normal scores nor continuous
-ratings, and both sentences of a pair can count as one unit, which scipy's intervals do not know.
+Measures compare scores with ratings. The influence of a sentence is how fast a statistic of S sentences changes with S
+times the sentence's weight (Hampel 1974). The mean influence is 0, and the sum of squared influences over S (S - 1) is
+the variance of the statistic over new sentences (the infinitesimal jackknife, Efron 1982). For `auc`, this is the
+variance of DeLong et al. 1988; for `pearson`, that of the jackknife itself. It requires neither normal scores nor
+continuous ratings, and both sentences of a pair can count as one unit, which scipy's intervals don't support.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ Numbers = npt.NDArray[np.int64]
 
 PEARSON, AUC = "Pearson", "AUC"
 FOLDS = 5
-SEED = 1  # of the folds, which are the same for all runs
+SEED = 1  # seed for the folds, which are the same for all runs
 
 
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the measures of one run from its score file (columns of eval.scores.schemas.SENTENCES).
 
-    Columns: level (the measure), name (the score: lp, slor, ...), accuracy (the value), low, high (95% interval for new
-    sentences) and items (sentences, or pairs). No rows for fewer than three sentences with a score.
+    The columns are level (the measure), name (the score, such as lp or slor), accuracy (the value), low and high (95%
+    interval for new sentences) and items (number of sentences or pairs). The table is empty if fewer than three
+    sentences have a score.
     """
     known = rows["lp"].notna()
     table, rows = scores(rows)[known], rows[known].reset_index(drop=True)
@@ -57,7 +58,7 @@ def measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _measured(values: Array, rows: pd.DataFrame) -> Iterator[tuple[str, Statistic, Numbers]]:
-    """Yield measures of scores (S,): name, statistic, and units as in `Statistic.interval`."""
+    """Yield the measures of scores (S,): the name, the statistic, and the units for `Statistic.interval`."""
     units = clusters(rows)
     has_ratings = rows["rating"].notna().all() and rows["rating"].nunique() > 1  # nothing correlates with a constant
     if has_ratings:
@@ -79,10 +80,10 @@ def _measured(values: Array, rows: pd.DataFrame) -> Iterator[tuple[str, Statisti
 
 
 def scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores (S,) for columns of eval.scores.schemas.SENTENCES; without unigrams, the first three.
+    """Return a table of the scores of S sentences (columns of eval.scores.schemas.SENTENCES).
 
-    morcela is cross-validated, on the scale of the ratings; of a table with labels alone, these are its ratings (1, 0).
-    NaN for sentences without a score.
+    Without unigram probabilities, it has only the first three. morcela is cross-validated and on the scale of the
+    ratings, or of the labels (1 and 0) if there are no ratings. Sentences without a score have NaN.
     """
     lp, u, n = (rows[name].astype(float) for name in ("lp", "unigram_lp", "tokens"))
     table = pd.DataFrame({"lp": lp, "mean_lp": lp / n, "pen_lp": lp / ((5 + n) / 6) ** 0.8})
@@ -92,60 +93,60 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def people(rows: pd.DataFrame) -> Array:
-    """Return what scores are compared with (S,): ratings, or where the table has none the labels, 1 for good."""
+    """Return (S,) the human judgements that scores are compared with: ratings, or labels (1 for good) without them."""
     return np.asarray(rows["rating" if rows["rating"].notna().all() else "label"], np.float64)
 
 
 def clusters(rows: pd.DataFrame) -> Numbers:
-    """Return the number of each sentence's unit (S,): its pair, or the sentence itself."""
+    """Return (S,) the number of each sentence's unit, which is its pair or the sentence itself."""
     keys = rows["pair"].astype(object).where(rows["pair"].notna(), pd.Series(rows.index, rows.index))
     return pd.factorize(keys)[0].astype(np.int64)
 
 
 def folds(rows: pd.DataFrame) -> Numbers:
-    """Return the fold of each sentence (S,): drawn at random, both sentences of a pair in one."""
+    """Return (S,) the fold of each sentence, drawn at random. Both sentences of a pair are in the same fold."""
     units = clusters(rows)
     places = np.argsort(permutation(units.max() + 1, SEED)) % FOLDS
     return np.asarray(places[units], np.int64)
 
 
 def fit(rows: pd.DataFrame, ratings: Array) -> Array:
-    """Regress ratings by least squares. Returns the weights of lp / n, u / n, 1 / n and 1.
+    """Regress ratings by least squares. Returns (4,) the weights of lp / n, u / n, 1 / n and 1.
 
-    These are alpha, -alpha beta, alpha gamma, and an intercept that puts morcela on the scale of the ratings.
+    The weights are alpha, -alpha beta, alpha gamma, and an intercept that puts morcela on the scale of the ratings.
     """
     return np.asarray(np.linalg.lstsq(features(rows), ratings, rcond=None)[0])
 
 
 def features(rows: pd.DataFrame) -> Array:
-    """Return (S, 4) lp / n, u / n, 1 / n, 1."""
+    """Return (S, 4) the predictors of ratings: lp / n, u / n, 1 / n and 1."""
     table = rows.assign(each=1.0)[["lp", "unigram_lp", "each"]].div(rows["tokens"], axis=0).assign(one=1.0)
     return table.to_numpy(np.float64)
 
 
 def cross_validated(rows: pd.DataFrame, ratings: Array, fold: Numbers) -> Array:
-    """Return the ratings (S,) that fits to the other folds predict; NaN for sentences without a score."""
+    """Return (S,) the ratings that fits to the other folds predict; NaN for sentences without a score."""
     known = np.isfinite(rows["lp"].to_numpy(np.float64)) & np.isfinite(ratings)
     predicted = np.full(len(rows), np.nan)
     for number in np.unique(fold):
         others, own = known & (fold != number), known & (fold == number)
-        if others.sum() > 4:  # weights
+        if others.sum() > 4:  # more sentences than weights
             predicted[own] = features(rows[own]) @ fit(rows[others], ratings[others])
     return predicted
 
 
 class Statistic(NamedTuple):
-    """A correlation (-1 to 1) or a share (0 to 1), and its influence (S,)."""
+    """A correlation (-1 to 1) or a share (0 to 1), and (S,) the influence of each sentence on it."""
 
     value: float
     influence: Array
     is_share: bool = False
 
     def interval(self, units: Numbers) -> tuple[float, float]:
-        """Return the 95% interval for new units; `units` (S,): that of each sentence, such as its pair.
+        """Return the 95% interval for new units. `units` (S,) has the unit of each sentence, such as its pair.
 
-        It is Student's, on Fisher's scale: z of a correlation, or of 2 p - 1 for a share p, which is half its logit. A
-        value at an end of the scale is moved in by a unit. NaN where no unit has an influence.
+        It is a Student's t interval on Fisher's scale: z of a correlation, or z of 2 p - 1 for a share p, which is half
+        its logit. A value at an end of the scale is moved inwards by one unit. NaN if no unit has an influence.
         """
         count = int(units.max()) + 1
         influence = np.bincount(units, self.influence) * count / len(units)
@@ -158,15 +159,16 @@ class Statistic(NamedTuple):
 
 
 def pearson(scores: Array, ratings: Array) -> Statistic:
-    """Correlate scores with ratings, both (S,); NaN where either does not vary.
+    """Correlate scores (S,) with ratings (S,); NaN if either does not vary.
 
-    Influences are those of the jackknife, S - 1 times the change without a sentence (Efron 1982, section 3): with 50
-    normal sentences limits then hold 95%, by the derivative 93.5%. They are NaN where one sentence alone varies.
+    Influences are those of the jackknife: S - 1 times the change without a sentence (Efron 1982, section 3). With 50
+    normally distributed sentences, intervals then cover the true value in 95% of cases; with the derivative, they cover
+    it in 93.5%. Influences are NaN if only one sentence varies.
     """
     x, y = _standardised(scores), _standardised(ratings)
     product, others = x * y, len(x) - 1
     r = product.mean()
-    left = (1 - x**2 / others) * (1 - y**2 / others)  # of the variances' product, without each sentence
+    left = (1 - x**2 / others) * (1 - y**2 / others)  # the product of variances without each sentence
     without = (r - product / others) / np.sqrt(np.where(left > 1e-9, left, np.nan))
     return Statistic(float(r), others * (without.mean() - without))
 
@@ -177,10 +179,10 @@ def _standardised(values: Array) -> Array:
 
 
 def spearman(scores: Array, ratings: Array) -> Statistic:
-    """Correlate ranks, of ties their mean; NaN where either does not vary.
+    """Correlate the ranks of scores (S,) and ratings (S,), with mean ranks for ties; NaN if either does not vary.
 
-    Ranks are shares F(x) of the sentences below x, and half of those at it; a sentence changes the others' as well
-    (Croux and Dehon 2010, without ties).
+    The rank of x is the share of sentences below x plus half the share of those equal to x. A sentence also affects the
+    ranks of the others (Croux and Dehon 2010, without ties).
     """
     x, y = ((rankdata(values) - 0.5) / len(values) - 0.5 for values in (scores, ratings))
     (of_x, by_x), (of_y, by_y), (of_both, by_both) = _moment(x, x), _moment(y, y), _moment(x, y)
@@ -190,13 +192,13 @@ def spearman(scores: Array, ratings: Array) -> Statistic:
 
 
 def _moment(x: Array, y: Array) -> tuple[float, Array]:
-    """Return the mean product of centred ranks, and its influence: of the own product, and of the ranks above."""
+    """Return the mean product of centred ranks, and the influence of each sentence by its own and by other ranks."""
     mean = float((x * y).mean())
     return mean, x * y + _above(x, y) + _above(y, x) - 3 * mean
 
 
 def _above(values: Array, weights: Array) -> Array:
-    """Return the mean over sentences of `weights` where `values` lie above each one's, and half where tied (S,)."""
+    """Return (S,) the sum of `weights` of sentences with higher `values`, and half those of ties, divided by S."""
     order = np.argsort(values)
     sums = np.append(0, np.cumsum(weights[order]))
     below, until = (sums[np.searchsorted(values[order], values, side=side)] for side in ("left", "right"))
@@ -204,9 +206,9 @@ def _above(values: Array, weights: Array) -> Array:
 
 
 def auc(scores: Array, good: Bools) -> Statistic:
-    """Return the share of all good and bad sentences whose scores are in the right order, a tie counting half.
+    """Return the share of combinations of a good and a bad sentence whose scores are in the right order.
 
-    The area under the curve of hits over false alarms; pairs have no meaning for it.
+    Ties count half. This is the area under the ROC curve, which ignores pairs.
     """
     wins = np.empty(len(scores))
     for side, sign in ((good, 1), (~good, -1)):
@@ -216,16 +218,16 @@ def auc(scores: Array, good: Bools) -> Statistic:
 
 
 def share(right: Bools) -> Statistic:
-    """Return the share of `right` (S,) that is true."""
+    """Return the share of `right` (S,) that is True."""
     return Statistic(float(right.mean()), right - right.mean(), is_share=True)
 
 
 def thresholded(scores: Array, good: Bools, fold: Numbers) -> Bools:
-    """Return which sentences (S,) are called good, by a threshold from the other folds.
+    """Return (S,) which sentences are classified as good, with a threshold from the other folds.
 
-    It calls as many of their sentences bad as are bad. The threshold of the highest accuracy, or Matthews' correlation,
-    lies far out by chance where scores know little. It does worse on other sentences, by an amount that influences do
-    not show: intervals were too narrow in simulations.
+    The threshold classifies as many sentences of these folds as bad as are bad. A threshold with the highest accuracy,
+    or Matthews correlation, would be extreme by chance if scores contain little information. It would do worse on other
+    sentences, by an amount that influences don't reflect, so intervals were too narrow in simulations.
     """
     called = np.zeros(len(scores), np.bool_)
     for number in np.unique(fold):

@@ -1,11 +1,11 @@
-"""`python -m eval.surprisal`: the surprisal of each word of a text."""
+"""The command `python -m eval.surprisal`: compute the surprisal of each word of a text."""
 
 from eval.config import SurprisalCommand
 from pairscale.command.main import main
 
 
 def run(config: SurprisalCommand) -> None:
-    """Write surprisals; raises as `eval.surprisal.run.run`."""
+    """Write surprisals. Raises the errors of `eval.surprisal.run.run`."""
     from eval.surprisal.run import run
 
     run(config)

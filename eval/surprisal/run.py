@@ -1,7 +1,7 @@
-"""The command: surprisals of a text's words for each model, in files, and a table of their means.
+"""The implementation of `python -m eval.surprisal`: write the surprisals of a text's words, and print their means.
 
-<paths.reports>/<study>/surprisal/<file>/<run>.parquet, .csv     of a study's runs
-<paths.reports>/surprisal/<file>/<model>.parquet, .csv           of a pretrained model
+<paths.reports>/<study>/surprisal/<file>/<run>.parquet, .csv     for the runs of a study
+<paths.reports>/surprisal/<file>/<model>.parquet, .csv           for a pretrained model
 """
 
 import dataclasses
@@ -31,24 +31,24 @@ from train.runs.folder import RunFolder
 
 
 def run(config: SurprisalCommand) -> None:
-    """Write the surprisals of `config.text` for the model of model=hf_causal, or each run of `config.study`.
+    """Write the surprisals of `config.text` for a pretrained model, or for each run of `config.study`.
 
-    Files that were made of the same text by the same model are kept. Raises ConfigError without a text or a model,
-    InputError as `read_texts`, RunError if no run of the study reads a text from left to right.
+    Files with the surprisals of the same text by the same model are kept. Raises ConfigError if there is no text or no
+    model, InputError if the text cannot be read, and RunError if no run of the study reads a text from left to right.
     """
     if config.text is None:
-        raise ConfigError("text=null: give text=FILE, a text or a table (--help)")
+        raise ConfigError("Which text? Add text=FILE, a text file or a table (see --help).")
     pretrained = isinstance(config.model, PretrainedConfig)
     if config.study is None and not pretrained:
-        raise ConfigError("study=null: name a study, or give model=hf_causal model.path=NAME")
+        raise ConfigError("Which models? Add study=NAME, or model=hf_causal model.path=NAME.")
     if not pretrained and current()["model"] is not None:
         raise ConfigError(
-            f"model={config.model.name}: run=NAME chooses a run of a study; a model is named only if it comes trained, "
-            "as is model=hf_causal"
+            f"model={config.model.name}: only a pretrained model, such as model=hf_causal, can be chosen this way. To "
+            "choose a run of a study, use run=NAME."
         )
     if pretrained and config.run is not None:
         raise ConfigError(
-            f"run={config.run}: model={config.model.name} names the model to read with; give one of the two"
+            f"run={config.run} and model={config.model.name} both choose a model. Leave out one of the two."
         )
     path, reading = Path(config.text).expanduser(), config.surprisal
     texts, name = read_texts(path, reading), format_of(path, "text")[0]
@@ -69,12 +69,15 @@ def run(config: SurprisalCommand) -> None:
         bits, unknown = words["surprisal"].mean(), (words["unk"] > 0).mean()
         rows.append([model, f"{len(words):,}", f"{bits:.2f}", f"{2**bits:,.1f}", f"{unknown:.1%}", speed])
     if not rows:
-        raise RunError(f"study={config.study}: no run in {Path(config.paths.runs, config.study or '')} has surprisals")
+        raise RunError(
+            f"study={config.study}: no surprisals could be computed for the runs in "
+            f"{Path(config.paths.runs, config.study or '')}."
+        )
     table = filled_table(["model", "words", "bits per word", "perplexity", "unknown", "words/s"], rows, ["model"])
     console = Console(highlight=False)
-    print_text(console, f"surprisal of {path.name}")
+    print_text(console, f"Surprisal of {path.name}")
     print_table(console, table, ("words/s", "perplexity", "unknown"))
-    print_text(console, str(folder))
+    print_text(console, f"Written to {folder}")
     check_failures(config, "read", damaged, len(runs) + damaged)
 
 
@@ -87,6 +90,6 @@ def _scorers(config: SurprisalCommand, runs: Sequence[RunFolder]) -> Iterator[tu
     for run in runs:
         scorer = run_scorer(run, execution)
         if scorer.masked:
-            say(f"not read: {run.path.name}: a masked model has no surprisals")
+            say(f"{run.path.name}: skipped, because a masked model has no surprisals.")
         else:
             yield run.path.name, scorer

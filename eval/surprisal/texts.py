@@ -1,4 +1,4 @@
-"""The user's texts: lines of a text file, or rows of a table, each a text or a word of one."""
+"""Read the user's texts: the lines of a text file, or the rows of a table with one text or one word per row."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -15,18 +15,19 @@ from pairscale.errors import InputError
 
 
 def read_texts(path: Path, config: SurprisalConfig) -> pd.DataFrame:
-    """Return the words of a file (eval.benchmarks.files.FORMATS), a row for each.
+    """Read the words of a file (in one of eval.benchmarks.files.FORMATS), one row per word.
 
-    The index numbers what a model reads at once: a text, or with context=document a document. Columns: text_id, number
-    (from 1 in each text), word, and of a table of words the further columns. One with a name of WORDS gets "_given"
-    after it. White space in a text counts as one space. Raises InputError, with file and row, for a file that is
-    missing, not of its format, without texts or without a column.
+    The index numbers what a model reads together: a text, or a document with context=document. The columns are text_id,
+    number (from 1 in each text) and word; for a table of words, its other columns follow, with "_given" added to a name
+    that is also in WORDS. White space in a text counts as one space.
+
+    Raises InputError, with file and row, if the file is missing, invalid or empty, or lacks a column.
     """
     if not path.is_file():
-        raise InputError(f"text={path}: no such file")
+        raise InputError(f"text={path}: no such file.")
     rows = list(_rows(path, config))
     if not rows:
-        raise InputError(f"text={path}: holds no text")
+        raise InputError(f"text={path}: this file contains no text.")
     cells = table_of(rows)
     read = partial(read_column, cells, key="surprisal.*_column")
     has_words, has_documents = config.word_column in cells, config.context == "document"
@@ -51,7 +52,7 @@ def read_texts(path: Path, config: SurprisalConfig) -> pd.DataFrame:
 
 
 def _rows(path: Path, config: SurprisalConfig) -> Iterator[Row]:
-    """Yield the rows of a table; the lines of a text file as such, where empty lines part documents."""
+    """Yield the rows of a table, or the lines of a text file as rows, where empty lines separate documents."""
     if format_of(path, "text")[1] != ".txt":
         yield from file_rows(path)
         return
@@ -65,17 +66,17 @@ def _rows(path: Path, config: SurprisalConfig) -> Iterator[Row]:
 
 
 def _changes(keys: pd.DataFrame) -> pd.Series:
-    """Return a number for each row, equal for consecutive rows with the same keys."""
+    """Return a number for each row, which is the same for consecutive rows with the same keys."""
     return keys.ne(keys.shift()).any(axis=1).cumsum()
 
 
 def _further(rows: list[Row], path: Path, config: SurprisalConfig) -> pd.DataFrame:
-    """Return the columns of a table of words that a result keeps next to ours."""
+    """Return the columns of a table of words that the result keeps next to its own."""
     own = [name for name, column in (("text_id", config.id_column), ("word", config.word_column)) if name == column]
     further = pd.DataFrame([row.cells for row in rows]).drop(columns=own)
     given = {name: f"{name}_given" for name in WORDS.names if name in further}
     if taken := [name for name in given if given[name] in further]:
         raise InputError(
-            f"{path}: column {taken[0]} would be written as {given[taken[0]]}, which is there too; rename one of them"
+            f"{path}: column {taken[0]} would be written as {given[taken[0]]}, which also exists. Rename one of them."
         )
     return further.rename(columns=given)

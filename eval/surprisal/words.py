@@ -1,13 +1,14 @@
-"""From the predictions of tokens to the surprisal of words.
+"""Compute the surprisal of words from the predictions of tokens.
 
-A token belongs to the word of the first character, at or after its start, that is no white space: a space counts to the
-word after it, as tokenizers put it. The sum of a word's tokens is then no probability of the word: whether it ended is
-only seen in the mark of the next token (Oh and Schuler 2024; Pimentel and Meister 2024, theorem 1). So
+A token belongs to the word of its first character that is not white space, so a space belongs to the word after it, as
+in most tokenizers. The product of the probabilities of a word's tokens is then not the probability of the word, because
+only the mark of the next token shows that the word has ended (Oh and Schuler 2024; Pimentel and Meister 2024, theorem
+1). Therefore
 
     p(word) = p(its tokens) * p(a word ends after it) / p(a word ended before it)
 
-where a word ends if the next token has the mark of a new word or ends the text. The first word of a text divides by the
-probability that a text begins with a token marked like its own.
+where a word ends if the next token has the mark of a new word or ends the text. For the first word of a text, the
+divisor is the probability that a text begins with a token marked like the word's first token.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ def text_surprisals(
 ) -> pd.DataFrame:
     """Return the rows of `words` (eval.surprisal.texts.read_texts) with the columns of `word_surprisals`.
 
-    Words with the same index are read as one text, with a space between each two. Raises what Scorer.predictions does.
+    Words with the same index are read as one text, joined by spaces. Raises the errors of Scorer.predictions.
     """
     texts = [list(text) for _, text in words.groupby(level=0, sort=False)["word"]]
     predictions = scorer.predictions([" ".join(text) for text in texts], policy, window, step)
@@ -38,12 +39,17 @@ def text_surprisals(
 
 
 def word_surprisals(texts: Sequence[Sequence[str]], predictions: Sequence[TokenPredictions]) -> pd.DataFrame:
-    """Return a row for each of W words, in order; texts: words, between each two of which a space was read.
+    """Compute the surprisal of each word of some texts.
 
-    surprisal: bits; surprisal_nats: the same in nats; uncorrected: bits, the sum of the tokens alone; entropy: bits, of
-    the distribution over the token with which the word begins; rank: of that token, 1 for the most probable; tokens,
-    unk: how many, and how many of these are `<unk>`. NaN, and 0 for the rank, for a word that lies in the token of the
-    word before.
+    Args:
+        texts: The words of each text, which was read with a space between any two words.
+        predictions: The predictions of the tokens of each text.
+
+    Returns:
+        One row for each of W words, in order. The columns are surprisal (bits), surprisal_nats (nats), uncorrected
+        (bits, the sum over the word's tokens), entropy (bits) and rank (1 for the most probable) of the token with
+        which the word begins, tokens (their number), and unk (the number of `<unk>` tokens). A word inside the token
+        of the previous word has NaN, and rank 0.
     """
     of_word = _word_of_tokens(texts, predictions)
     text = np.repeat(np.arange(len(texts)), [len(words) for words in texts])  # (W,)
@@ -55,7 +61,7 @@ def word_surprisals(texts: Sequence[Sequence[str]], predictions: Sequence[TokenP
     counts = np.bincount(of_word, minlength=total)
     first = np.cumsum(counts) - counts
     begins_text = np.diff(text, prepend=-1) > 0
-    # `ends` has one value more than tokens for each text.
+    # `ends` has one more value than there are tokens in each text.
     before = np.where(begins_text, np.asarray([of.begin for of in predictions])[text], ends[first + text])
     plain = -np.bincount(of_word, weights=logprobs, minlength=total)
     nats = plain + before - ends[first + counts + text]
@@ -75,12 +81,12 @@ def word_surprisals(texts: Sequence[Sequence[str]], predictions: Sequence[TokenP
 
 
 def _word_of_tokens(texts: Sequence[Sequence[str]], predictions: Sequence[TokenPredictions]) -> npt.NDArray[np.int64]:
-    """Return the word of each token of all texts, (N,) numbers from 0 to W - 1.
+    """Return (N,) the word of each token of all texts, a number from 0 to W - 1.
 
-    Of the texts one after another, a space between each two: a token is of the word that ends after the token begins,
-    as a token that begins with the space is of the word after it.
+    All texts are joined with spaces. A token belongs to the first word that ends after the token begins, so a token
+    that begins with a space belongs to the word after the space.
     """
-    ends = np.cumsum([len(word) + 1 for words in texts for word in words]) - 1  # (W,) of each word's characters
+    ends = np.cumsum([len(word) + 1 for words in texts for word in words]) - 1  # (W,) end of each word's characters
     number = np.repeat(np.arange(len(texts)), [len(of.spans) for of in predictions])  # (N,) text of each token
     last = np.cumsum([len(words) for words in texts]) - 1  # word of each text
     offset = np.concatenate([[0], ends[last[:-1]] + 1])

@@ -1,4 +1,4 @@
-"""SyntaxGym: suites of sentences, and what a grammar says of the surprisal of their regions (Hu et al. 2020).
+"""SyntaxGym: suites of sentences with predictions about the surprisals of their regions (Hu et al. 2020).
 
-suites.py reads them and sums surprisal by region, formulas.py parses what they predict, measures.py has the SG score.
+suites.py reads suites and sums surprisals by region, formulas.py parses predictions, measures.py computes SG scores.
 """

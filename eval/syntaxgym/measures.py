@@ -1,7 +1,8 @@
-"""SG scores (Hu et al. 2020), from the success of items: pure functions over DataFrames.
+"""Compute SG scores (Hu et al. 2020) from the success of items.
 
-An item succeeds if the first prediction of its suite holds: the published results count no other one, as those of
-fgd_hierarchy show, whose second asks for equal surprisals. A suite's score is the share of its items that succeed.
+An item succeeds if the first prediction of its suite is true. The published results count no other prediction, as those
+of fgd_hierarchy show, whose second prediction asks for equal surprisals. A suite's score is the share of its items that
+succeed.
 """
 
 from typing import Any
@@ -17,18 +18,19 @@ SG_SCORE, ALL_SUITES, ALL_ITEMS = "SG score", "all suites", "all items"
 
 
 def measures(success: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores of one model; `success` has the columns of eval.scores.schemas.SUCCESS.
+    """Return the scores of one model. `success` has the columns of eval.scores.schemas.SUCCESS.
 
-    Columns MEASURES (eval.diagnostics.measures), by level:
-        overall      SG score: mean over the suites in circuits, as the authors' figures; all suites; all items: the
-                     share of these
-        circuit      mean over its suites
-        suite        share of its items
-        prediction   the same of the further predictions of a suite ("suite 2")
-        comparison   the same of each part of a prediction that joins several ("suite 1.2: formula")
+    Returns the columns MEASURES (eval.diagnostics.measures) for these levels:
+        overall      SG score (mean over the suites in circuits, as in the authors' figures), mean over all suites, and
+                     share of all items
+        circuit      mean over the circuit's suites
+        suite        share of the suite's items
+        prediction   the same for each further prediction of a suite ("suite 2")
+        comparison   the same for each part of a prediction that joins several ("suite 1.2: formula")
 
-    low, high: Wilson's 95% interval for new items of these suites. ties: comparisons of equal surprisals, which are no
-    success. unknown: items with `<unk>` in a region that the formula names; known: the score without these.
+    low and high are Wilson's 95% interval for new items of these suites. ties are comparisons of equal surprisals,
+    which count as failures. unknown counts items with `<unk>` in a region of the formula, and known is the score
+    without these.
     """
     whole = success[success["comparison"].isna()]
     first, further = whole[whole["prediction"] == 1], whole[whole["prediction"] > 1]
@@ -48,11 +50,11 @@ def measures(success: pd.DataFrame) -> pd.DataFrame:
 
 
 def _score(level: str, name: object, items: pd.DataFrame) -> dict[str, object]:
-    """Return a row: the mean over suites of the shares of items."""
+    """Return one row of scores, with the mean over suites of the shares of items that succeed."""
     known = items[items["unk"] == 0]
     by_suite = items.groupby("suite")["success"].agg(["mean", "size"])
     accuracy = float(by_suite["mean"].mean())
-    weight = len(by_suite) ** 2 / (1 / by_suite["size"]).sum()  # items, if each weighed as much as the others
+    weight = len(by_suite) ** 2 / (1 / by_suite["size"]).sum()  # effective number of items
     low, high = wilson(accuracy, weight)
     return {
         "level": level, "name": name, "items": len(items), "accuracy": accuracy, "low": low, "high": high,

@@ -1,6 +1,6 @@
-"""Suites of SyntaxGym from JSON files in the format of syntaxgym-core, and which of their predictions hold.
+"""Read SyntaxGym suites from JSON files in the format of syntaxgym-core, and check which of their predictions are true.
 
-A suite's sentences are rows of a table, a row per region; so are the answers of a model. Imports no torch.
+A suite's sentences, and the answers of a model, are tables with one row per region. This module doesn't import torch.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from pairscale.sizes import plural
 if TYPE_CHECKING:
     from eval.scorers.base import TokenScores
 
-# Circuits of Hu et al. 2020 by the beginnings of the names of their suites, as in their analysis, which leaves out
-# fgd-embed3, fgd-embed4 and nn-nv-rpl.
+# The circuits of Hu et al. 2020, with the beginnings of their suites' names. As in their analysis, fgd-embed3,
+# fgd-embed4 and nn-nv-rpl are in none.
 CIRCUITS = {
     "Agreement": ("number_",),
     "Licensing": ("npi_", "reflexive_"),
@@ -39,7 +39,7 @@ CIRCUITS = {
     "Long-Distance Dependencies": ("cleft", "fgd_"),
 }
 _SENTENCE = ["suite", "item", "condition"]  # columns that name a sentence
-_SUMS = ["surprisal", "tokens", "unk"]  # of `region_sums`
+_SUMS = ["surprisal", "tokens", "unk"]  # columns of `region_sums`
 
 
 class _Region(TypedDict):
@@ -79,26 +79,29 @@ class Suites(Items):
     """The suites of a folder, by name.
 
     Attributes:
-        rows: a region each: suite, item, condition, region (its number, from 1), name, content, and text and start and
-            end, the sentence and where the region is in it (of an empty one both are where the text before it ends).
-        formulas: the predictions of each suite.
+        rows: One row per region, with the columns suite, item, condition, region (its number, from 1), name, content,
+            text (the sentence), and start and end (the region's characters in it; for an empty region, both are the
+            end of the text before it).
+        formulas: The predictions of each suite.
     """
 
     formulas: Mapping[str, Sequence[Formula]]
 
 
 def load_suites(path: str | None, names: Sequence[str] | None = None) -> Suites:
-    """Read the suites (*.json) in a folder, or those of `names`.
+    """Read the suites (*.json) in a folder, or only those in `names`.
 
-    Raises ConfigError for a name that is not there, InputError for a folder without suites and for files that are none.
+    Raises ConfigError if there is no suite of a name, and InputError for a folder without suites or an invalid file.
     """
     folder = given_path("syntaxgym", path, " with suites (*.json)", " with suites (*.json)")
     files = sorted(folder.glob("*.json"))
     by_name = {name: (rows, formulas) for name, rows, formulas in map(read_suite, files)}
     if not files or len(by_name) < len(files):
-        raise InputError(f"benchmark.path: {folder} must have suites (*.json), each with a name of its own")
+        raise InputError(f"benchmark.path={folder}: this folder must have suites (*.json) with different names.")
     if unknown := [name for name in names or () if name not in by_name]:
-        raise ConfigError(f"benchmark.suites: no suite '{unknown[0]}' in {folder}; it has {first_few(sorted(by_name))}")
+        raise ConfigError(
+            f"benchmark.suites: there is no suite '{unknown[0]}' in {folder}. It has {first_few(sorted(by_name))}."
+        )
     chosen = {name: by_name[name] for name in sorted(by_name) if names is None or name in names}
     rows = pd.concat([rows for rows, _ in chosen.values()], ignore_index=True)
     formulas = {name: of_suite for name, (_, of_suite) in chosen.items()}
@@ -111,8 +114,8 @@ def load_suites(path: str | None, names: Sequence[str] | None = None) -> Suites:
 def read_suite(file: Path) -> tuple[str, pd.DataFrame, list[Formula]]:
     """Read one suite: its name, its regions (rows of `Suites`) and its predictions.
 
-    Raises InputError, with the file, for one that is no suite, has another metric than sum, items with different
-    conditions or regions, or formulas with regions that are not there.
+    Raises InputError, with the file, if it is not a suite, if its metric is not sum, if its items have different
+    conditions or regions, or if a formula has an unknown region.
     """
     data = read_json(file, _File, InputError, "must be a suite as in syntaxgym-core's format")
     name, numbers = data["meta"]["name"], range(1, len(data["region_meta"]) + 1)
@@ -129,29 +132,31 @@ def read_suite(file: Path) -> tuple[str, pd.DataFrame, list[Formula]]:
     if wrong or not wanted or data["region_meta"].keys() != {str(number) for number in numbers}:
         place = " (wrong: item {}, condition {}, region {})".format(*wrong[0]) if wrong else ""
         raise InputError(
-            f"{file}: each item must have the same conditions, and each of these the regions of region_meta, 1 to "
-            f"{len(numbers)}, once{place}"
+            f"{file}: each item must have the same conditions, and each condition must have the regions of region_meta "
+            f"(1 to {len(numbers)}) once{place}."
         )
     contents, rows = dict(cells), []
     for item, condition in product(items, conditions):
         text, spans = join_regions([contents[item, condition, number] for number in numbers])
         if not text:
-            raise InputError(f"{file}: a condition has no text")
+            raise InputError(f"{file}: condition {condition} of item {item} has no text.")
         for number, (start, end) in zip(numbers, spans, strict=True):
             of_region = (number, data["region_meta"][str(number)], text[start:end])
             rows.append((name, item, condition, *of_region, text, start, end))
     formulas = [Formula.parse(prediction["formula"], str(file)) for prediction in data["predictions"]]
     for region in (region for formula in formulas for region in formula.regions):
         if region not in product(conditions, [None, *numbers]):
-            raise InputError(f"{file}: a formula has region {region.number} of {region.condition}, which is not there")
+            raise InputError(
+                f"{file}: a formula has region {region.number or '*'} of {region.condition}; there is none."
+            )
     columns = [*_SENTENCE, "region", "name", "content", "text", "start", "end"]
     return name, pd.DataFrame(rows, columns=columns), formulas
 
 
 def join_regions(contents: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-    """Return a sentence as a model reads it, with one space between regions that are not empty, and where they are.
+    """Join regions to a sentence, with one space between regions that are not empty; also return their spans.
 
-    White space around regions, and several spaces in them, count as one.
+    White space around regions is removed, and white space inside them counts as one space.
     """
     text, spans = "", []
     for content in (" ".join(part.split()) for part in contents):
@@ -163,22 +168,24 @@ def join_regions(contents: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
 
 
 def circuit_of(suite: str) -> str | None:
-    """Return the circuit of a suite by its name; None if it is in none."""
+    """Return the circuit of a suite; None if it is in none."""
     return next((circuit for circuit, names in CIRCUITS.items() if suite.startswith(names)), None)
 
 
 def region_sums(regions: pd.DataFrame, scores: TokenScores, skip_unk: bool = False) -> npt.NDArray[np.float64]:
-    """Return (R, 3): the surprisal of each region in bits, summed over its tokens, their number, and the `<unk>`s.
+    """Sum the surprisals of a sentence's tokens by region.
 
-    A token belongs to the region that its first character other than white space is in, with all of its surprisal,
-    also where it goes on into the next region; a token of nothing but white space belongs to the region after it, a
-    scored `<eos>` to the last one that is not empty. An empty region has the surprisal 0. This is as in syntaxgym-core
-    for models of Hugging Face.
+    A token belongs to the region of its first character that is not white space, even if it continues in the next
+    region. A token of white space belongs to the region after it, and a scored `<eos>` to the last region that is not
+    empty. An empty region has the surprisal 0. This is the same as in syntaxgym-core for Hugging Face models.
 
     Args:
-        regions: rows of `Suites`, those of one sentence.
-        scores: of the tokens of the sentence.
-        skip_unk: `<unk>` has no surprisal (policy.unk=skip).
+        regions: The rows of `Suites` for one sentence, with R regions.
+        scores: The scores of the sentence's tokens.
+        skip_unk: True to count no surprisal for `<unk>` (policy.unk=skip).
+
+    Returns:
+        (R, 3) the surprisal in bits, the number of tokens and the number of `<unk>` tokens of each region.
     """
     text, (starts, ends) = str(regions["text"].iat[0]), regions[["start", "end"]].to_numpy().T
     bare = np.array([len(text[start:end].lstrip()) for start, end in scores.spans], dtype=np.int64)
@@ -190,7 +197,7 @@ def region_sums(regions: pd.DataFrame, scores: TokenScores, skip_unk: bool = Fal
 
 
 def answer_rows(suites: Suites, scores: Mapping[str, TokenScores], skip_unk: bool) -> dict[str, pd.DataFrame]:
-    """Return the rows of score files, columns REGIONS and SUCCESS (eval.scores.schemas); `scores`: by text."""
+    """Return the rows of score files (columns REGIONS and SUCCESS of eval.scores.schemas). `scores` are by text."""
     sentences = [of_one for _, of_one in suites.rows.groupby(_SENTENCE, sort=False)]
     sums = [region_sums(of_one, scores[str(of_one["text"].iat[0])], skip_unk) for of_one in sentences]
     table = pd.concat(sentences).assign(**dict(zip(_SUMS, np.concatenate(sums).T, strict=True)))
@@ -200,9 +207,9 @@ def answer_rows(suites: Suites, scores: Mapping[str, TokenScores], skip_unk: boo
 
 
 def success_rows(suite: str, formulas: Sequence[Formula], regions: pd.DataFrame) -> pd.DataFrame:
-    """Return columns SUCCESS of one suite: a row for each item and prediction, and for each comparison that it joins.
+    """Return (columns SUCCESS) one row per item and prediction of a suite, and per comparison that a prediction joins.
 
-    `regions`: columns REGIONS.
+    `regions` has the columns REGIONS.
     """
     by_item = regions.pivot(index="item", columns=["condition", "region"], values=["surprisal", "unk"])
     by_item = by_item.loc[regions["item"].unique()]

@@ -56,7 +56,7 @@ def test_a_sheet_that_is_filled_in_gives_precision_and_recall(words, tmp_path, c
     path = tmp_path / "sheet.csv"
     command = [*words, f"find.sheet={path}"]
     find(compose("find", command))
-    assert "6 sentences to judge" in capsys.readouterr().out
+    assert "6 sentences to judge are in" in capsys.readouterr().out
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     passives = [row for row in rows if row["sentence"] == "Dogs were seen."]
@@ -76,7 +76,7 @@ def test_a_sheet_that_is_filled_in_gives_precision_and_recall(words, tmp_path, c
     for before, after, message in (
         (",0", ",perhaps", r"sheet\.csv:\d: judgement=perhaps"),
         ("judgement", "judged", r"sheet\.csv:1: no column judgement"),
-        ("They sleep.", "They slept.", r"sheet\.csv:\d: not the sentence of line \d"),
+        ("They sleep.", "They slept.", r"sheet\.csv:\d: this is not the sentence in line \d"),
         ("\n4,", "\n99,", r"sheet\.csv:\d: line=99"),
     ):
         assert before in filled_in

@@ -178,7 +178,7 @@ def test_only_the_present_version_is_written_and_its_runs_have_their_own_ids() -
     present, earlier = (compose("train", [*overrides, *more]) for more in ([], ["corpus.version=1"]))
     assert present.corpus.version == VERSION
     assert run_id(present) != run_id(earlier)
-    message = rf"corpus.version=1: the toy language is written in version {VERSION} only"
+    message = rf"corpus.version=1: only version {VERSION} of the toy language can be generated"
     with pytest.raises(ConfigError, match=message):
         next(documents(earlier.corpus))
 

@@ -212,7 +212,7 @@ def test_methods_that_are_asked_for_and_do_not_fit_the_model_are_named(configure
     typed_line(monkeypatch, "study=s", "benchmark=blimp", *overrides)
     score_run(run, config)
     printed = " ".join(capsys.readouterr().out.split())
-    assert (f"{run.path.name} · blimp: left out, as this is no masked model: pll" in printed) == told
+    assert (f"{run.path.name} · blimp: Left out because this isn't a masked model: pll" in printed) == told
     assert "pll" not in (path.stem for path in run.scores("blimp").iterdir())
 
 

@@ -79,7 +79,7 @@ def test_a_missing_corpus_is_a_message_of_one_line(ended, tmp_path, command, mor
     begun, code, _, err = ended(command, "model=lstm_tiny", *more)
     assert (begun, code) == ([], 2)
     assert err.count("\n") == 1
-    assert "corpus: not set, and has no default; give corpus=NAME" in err
+    assert "No corpus chosen. Add corpus=NAME" in err
     assert not list(tmp_path.glob("runs/*/*"))
 
 

@@ -1,1 +1,1 @@
-"""Parsers, a file each: a model's words and trees as Tree. parser.py has their interface and registry."""
+"""Parsers, one per file, which turn the output of a model into Trees. parser.py has their interface and registry."""

@@ -1,4 +1,4 @@
-"""spaCy: a pipeline that was trained on a treebank of Universal Dependencies (docs/guides/parsers.md)."""
+"""Parse with a spaCy pipeline that was trained on a treebank of Universal Dependencies (docs/guides/parsers.md)."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,20 +12,20 @@ from corpora.config import CorpusConfig, SpacyConfig
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json
 
-BATCH = 64  # sentences; its size is part of what makes trees the same again, to the last bit
+BATCH = 64  # number of sentences parsed together; a different number may change trees
 NEEDED = {
     "token.head": "parser",
     "token.pos": "morphologizer",
     "token.morph": "morphologizer",
     "token.lemma": "lemmatizer",
-}  # attribute -> the component that usually sets it
+}  # each attribute and the component that usually sets it
 SUPERFLUOUS = ["ner", "entity_ruler", "entity_linker", "senter", "sentencizer", "textcat"]
-# Relations that are none of Universal Dependencies, as spaCy's own English and German models have them.
+# Relations that Universal Dependencies lack, but spaCy's own English and German models have.
 FOREIGN = frozenset(["pobj", "dobj", "nsubjpass", "sb", "oa"])
 
 
 class SpacyParser(Parser):
-    """A pipeline, with each sentence of the text as one sentence: where it sees more, `one_root` joins them."""
+    """A spaCy pipeline. If it finds several sentences in a sentence of the text, `one_root` joins them."""
 
     packages = ("spacy", "thinc")
 
@@ -36,23 +36,25 @@ class SpacyParser(Parser):
             self.nlp = spacy.load(config.model, exclude=SUPERFLUOUS)
         except (OSError, ValueError, KeyError, ImportError) as error:
             reason = " ".join(str(error).split())[:200]
-            raise InputError(f"parser.model={config.model}: not a pipeline that spaCy can load ({reason})") from None
+            raise InputError(f"parser.model={config.model}: spaCy cannot load this pipeline ({reason}).") from None
         _check(config.model, self.nlp)
-        self.nlp.max_length = sys.maxsize  # of a text in characters
+        self.nlp.max_length = sys.maxsize  # maximum length of a text in characters
 
     @classmethod
     def digest(cls, config: SpacyConfig, corpus: CorpusConfig) -> str:
-        """Return the digest of the names and contents of all files in the folder, or in the installed package's."""
+        """Return a digest of the names and contents of all files of the model, a folder or an installed package."""
         folder = Path(config.model).expanduser()
         if not folder.exists() and config.model.isidentifier() and (installed := find_spec(config.model)):
             folder = Path((installed.submodule_search_locations or [config.model])[0])
         files = sorted(file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
         if not files:
-            raise InputError(f"parser.model={config.model}: no such folder, and no package of that name is installed")
+            raise InputError(
+                f"parser.model={config.model}: there is no such folder, and no package with this name is installed."
+            )
         return sha256_json({file.relative_to(folder).as_posix(): sha256_file(file) for file in files})
 
     def trees(self, sentences: Sequence[str], first: int) -> Iterator[Tree]:
-        with self.nlp.memory_zone():  # or the words of the whole text would stay in memory
+        with self.nlp.memory_zone():  # otherwise the words of the whole text would stay in memory
             docs = self.nlp.pipe(map(self._one_sentence, sentences), batch_size=BATCH)
             for sentence, doc in zip(sentences, docs, strict=True):
                 spans = align(sentence, [token.text for token in doc])
@@ -72,16 +74,16 @@ class SpacyParser(Parser):
                 )
 
     def _one_sentence(self, text: str) -> Any:
-        doc = self.nlp.make_doc(" ".join(text.split()))  # more white space would be words of its own
+        doc = self.nlp.make_doc(" ".join(text.split()))  # spaCy makes words of additional white space
         for token in doc:
             token.is_sent_start = token.i == 0
         return doc
 
 
 def one_root(heads: list[int], relations: list[str]) -> None:
-    """Make one tree of several, in place: roots after the first become its dependents, by the relation parataxis.
+    """Join several trees into one, in place, by making all roots after the first its dependents (parataxis).
 
-    A sentence of the text is one sentence, also where a parser would see several: list items, quotations.
+    A sentence of the text stays one sentence even if a parser finds several in it, such as list items or quotations.
     """
     roots = [index for index, head in enumerate(heads) if head == index]
     for index in roots[1:]:
@@ -91,17 +93,17 @@ def one_root(heads: list[int], relations: list[str]) -> None:
 
 
 def _check(model: str, nlp: Any) -> None:
-    """Raise ConfigError for a pipeline without what a layer needs, or with other relations."""
+    """Raise ConfigError if a pipeline lacks a component that annotations need, or has other relations."""
     given = {attribute for name in nlp.pipe_names for attribute in nlp.get_pipe_meta(name).assigns}
-    if "attribute_ruler" in nlp.pipe_names:  # it may set any
+    if "attribute_ruler" in nlp.pipe_names:  # it may set any attribute
         given |= {"token.pos", "token.morph"}
     if missing := dict.fromkeys(name for attribute, name in NEEDED.items() if attribute not in given):
         raise ConfigError(
-            f"parser.model={model}: has no {', '.join(missing)} among {', '.join(nlp.pipe_names) or 'no components'}; "
-            "an annotation has heads, relations, UPOS, features and lemmas"
+            f"parser.model={model}: has no {', '.join(missing)} (only {', '.join(nlp.pipe_names) or 'no components'}). "
+            "An annotation needs heads, relations, UPOS tags, features and lemmas."
         )
     if foreign := sorted(FOREIGN & set(nlp.get_pipe("parser").labels if nlp.has_pipe("parser") else ())):
         raise ConfigError(
-            f"parser.model={model}: its relations ({', '.join(foreign)}) are not those of Universal Dependencies; "
-            "train a parser on a treebank that has them (docs/guides/parsers.md)"
+            f"parser.model={model}: its relations ({', '.join(foreign)}) are not those of Universal Dependencies. "
+            "Train a parser on a treebank that uses them (docs/guides/parsers.md)."
         )

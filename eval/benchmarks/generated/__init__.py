@@ -1,4 +1,4 @@
-"""Minimal pairs from paradigms of our own, in English and Mandarin, of the words of a vocabulary if there is one.
+"""Generate minimal pairs from our own paradigms, in English and Mandarin, optionally with the words of a vocabulary.
 
 <language>/lexicon/*.tsv          tables of words
 <language>/grammar.yaml           variables and phrases that the paradigms share (corpora/grammar/engine.py)
@@ -24,11 +24,11 @@ from pairscale.schema import read_yaml
 
 FOLDER = Path(__file__).parent
 LANGUAGES = {"en": "english", "zh": "mandarin"}  # ISO 639 code: folder
-LEAST_PAIRS = 200  # of a paradigm; one that has fewer is not available
+LEAST_PAIRS = 200  # a paradigm with fewer pairs is not available
 
 
 def grammar_of(language: str, knows: Callable[[str], bool] | None = None) -> Grammar:
-    """Read the grammar of a language, "en" or "zh"; `knows` and errors as of corpora.grammar.lexicon.Lexicon."""
+    """Read the grammar of a language, "en" or "zh". `knows` restricts its words as in corpora.grammar.lexicon."""
     return read_grammar(FOLDER / LANGUAGES[language], knows)
 
 
@@ -38,19 +38,20 @@ def paradigms_of(language: str) -> list[str]:
 
 
 def paradigm_of(language: str, name: str, grammar: Grammar) -> Paradigm:
-    """Read one paradigm. Raises InputError for a broken file, NothingFits if no words fit."""
+    """Read one paradigm. Raises InputError if its file is invalid, and NothingFits if no words fit."""
     where = f"{LANGUAGES[language]}/paradigms/{name}.yaml"
     described = read_yaml(FOLDER / where, dict[str, Any], InputError, "see eval/benchmarks/paradigm.py")
     return Paradigm(name, described, grammar, where)
 
 
 def generate(config: BenchmarkConfig, least: int = LEAST_PAIRS) -> Generated:
-    """Draw the pairs that `config` (of the form "generated", its vocabulary a file or null) requests.
+    """Generate the pairs that `config` requests. Its form is "generated", and its vocabulary is a file or None.
 
-    A paradigm's pairs depend on its name, the seed, the language's files and the vocabulary alone; more of them begin
-    with the same ones. A paradigm of which fewer than `least` can be drawn is not available. Raises InputError for
-    broken files and if no paradigm is available, ConfigError for a paradigm that does not exist, and for a vocabulary
-    without words.
+    A paradigm's pairs depend only on its name, the seed, the language's files and the vocabulary. A larger number of
+    pairs begins with the same ones. A paradigm with fewer than `least` pairs is not available.
+
+    Raises InputError for invalid files or if no paradigm is available, and ConfigError for an unknown paradigm or a
+    vocabulary without words.
     """
     assert config.pairs is not None
     language, vocabulary = str(config.language), None
@@ -76,12 +77,12 @@ def generate(config: BenchmarkConfig, least: int = LEAST_PAIRS) -> Generated:
         pairs[name] = drawn[: config.pairs]
     if not pairs:
         name, reason = next(iter(unavailable.items()))
-        raise InputError(f"benchmark={config.name}: no paradigm has {least} pairs; {name}: {reason}")
+        raise InputError(f"benchmark={config.name}: no paradigm has {least} pairs. For example, {name}: {reason}.")
     return Generated(pairs, unavailable, origin_of(config, names, vocabulary))
 
 
 def origin_of(config: BenchmarkConfig, paradigms: list[str], vocabulary: Vocabulary | None) -> dict[str, Any]:
-    """Return settings, and digests of the words and phrases of all, of each paradigm and of the vocabulary."""
+    """Return the settings, and the digests of lexicon and grammar, of each paradigm, and of the vocabulary."""
     folder = FOLDER / LANGUAGES[str(config.language)]
     shared = [*sorted((folder / "lexicon").glob("*.tsv")), folder / "grammar.yaml"]
     origin: dict[str, Any] = {

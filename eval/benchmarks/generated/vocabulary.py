@@ -1,11 +1,12 @@
-"""The words that generated pairs may hold: those of a user's file, of a run's own sample, or of a study's smallest.
+"""The words that generated pairs may contain: those of a user's file, a run's sample, or a study's smallest samples.
 
     the	6124        a word and, after a tab, how often it occurs (optional in a user's file)
 
-A user's file without any capital letter is matched without regard to case; otherwise "the" is not "The".
+If a user's file has no capital letters, case is ignored; otherwise "the" and "The" are different words.
 
-Words of samples are counted once, into such a file, store/vocabularies/<digest>.tsv, whose first line names the
-reference tokenizer. The digest is over all that they depend on: the jobs of a study have one file, in any order.
+The words of samples are counted once and written to such a file, store/vocabularies/<digest>.tsv, whose first line
+names the reference tokenizer. The digest covers everything that the words depend on, so all jobs of a study share one
+file, in whatever order they run.
 """
 
 import dataclasses
@@ -26,98 +27,111 @@ from pairscale.sizes import parse_size
 from train.runs.folder import study_runs
 from train.sweeps import read_grid
 
-REFERENCES = {"en": "treebank", "zh": "jieba"}  # tokenizers of a file that names none
+REFERENCES = {"en": "treebank", "zh": "jieba"}  # reference tokenizers for files that don't name one
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words as `reference` cuts them, each with how often it occurs (None: unknown).
+    """The words of a vocabulary, as a reference tokenizer cuts them."""
 
-    cased: "the" is another word than "The"; if False, all words of `counts` are lower-case.
-    """
-
-    counts: Mapping[str, int | None]
-    reference: str
-    cased: bool = True
+    counts: Mapping[str, int | None]  # how often each word occurs; None if unknown
+    reference: str  # the reference tokenizer
+    cased: bool = True  # whether case matters; if False, all words of `counts` are lower-case
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the words, their numbers, the reference, and `cased` if False."""
+        """SHA-256 of the words, their counts, the reference tokenizer, and `cased` if it is False."""
         return sha256_json([self.reference, sorted(self.counts.items()), *([] if self.cased else ["uncased"])])
 
     def knows(self, form: str) -> bool:
-        """Return True if an entry's form may be used, if only at the beginning of a sentence."""
+        """Return True if a form may be used, at least at the beginning of a sentence."""
         return self.unknown_word(form) is None or self.unknown_word(form[:1].upper() + form[1:]) is None
 
     def unknown_word(self, *sentences: str) -> str | None:
-        """Return the first word of the sentences, as it is written there, that is not in the vocabulary."""
+        """Return the first word of the sentences that is not in the vocabulary; None if there is none."""
         written = (word for sentence in sentences for word in words(sentence, self.reference))
         return next((word for word in written if (word if self.cased else word.lower()) not in self.counts), None)
 
 
 def read_vocabulary(file: Path, language: str, min_count: int | None = None) -> Vocabulary:
-    """Read words that occur `min_count` times. Raises InputError, with line, for bad files, ConfigError if none do."""
+    """Read the words of a file that occur at least `min_count` times; words without a count are included.
+
+    Raises InputError, with file and line, if the file is invalid, and ConfigError if no word is frequent enough.
+    """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"benchmark.vocabulary={file}: cannot be read ({error}); run, study, or a file") from None
+        raise InputError(
+            f"benchmark.vocabulary={file}: this file cannot be read ({error}). Use run, study, or another file."
+        ) from None
     head = re.match(r"# reference=(\w+): ", lines[0]) if lines else None
     counts: dict[str, int | None] = {}
     for number, line in enumerate(lines[bool(head) :], start=1 + bool(head)):
         word, tab, count = line.partition("\t")
         if not word or " " in word or (tab and not count.isdecimal()):
-            raise InputError(f"{file}:{number}: must be a word, or a word, a tab and how often it occurs; got {line!r}")
+            raise InputError(f"{file}:{number}: must be a word, or a word, a tab and its count, but is {line!r}.")
         counts[word] = int(count) if tab else None
     frequent = {word: count for word, count in counts.items() if count is None or count >= (min_count or 0)}
     if not frequent:
-        raise ConfigError(f"benchmark.min_count={min_count}: no word of {file} occurs so often")
-    cased = head is not None or any(word != word.lower() for word in counts)  # of samples: as the models read them
+        raise ConfigError(f"benchmark.min_count={min_count}: no word of {file} occurs so often. Choose a lower number.")
+    cased = head is not None or any(word != word.lower() for word in counts)  # words of samples are always cased
     return Vocabulary(frequent, head[1] if head else REFERENCES[language], cased)
 
 
 def resolved(
     benchmark: BenchmarkConfig, config: Mapping[str, Any], runs: str | Path, store: str | Path
 ) -> BenchmarkConfig:
-    """Return `benchmark` with a file of words, written unless it exists, in place of vocabulary "run" or "study".
+    """Return `benchmark` with a file of words instead of the vocabulary "run" or "study". Write it if it is missing.
 
-    `config`: of the run that is scored, as its folder has it. Raises ConfigError if there is no such sample, StoreError
-    if its text is not in the store.
+    Args:
+        benchmark: The benchmark's configuration.
+        config: The configuration of the run to score, as plain data.
+        runs: The folder of runs.
+        store: The folder of prepared corpora.
+
+    Raises ConfigError if there is no such sample, and StoreError if its text is not in the store.
     """
     if benchmark.form != "generated" or benchmark.vocabulary not in SAMPLES:
         return benchmark
     samples = [config] if benchmark.vocabulary == "run" else smallest_samples(runs, config.get("study"))
     if not _is_trained(samples[0]):
         raise ConfigError(
-            f"benchmark.vocabulary=run: {config['model']['name']} was trained on no sample; give study or a file"
+            f"benchmark.vocabulary=run: {config['model']['name']} was not trained on a sample. Use study or a file of "
+            "words."
         )
     assert benchmark.min_count is not None
     return dataclasses.replace(benchmark, vocabulary=str(_vocabulary_file(samples, benchmark.min_count, Path(store))))
 
 
 def _is_trained(config: Mapping[str, Any]) -> bool:
-    """Return True for a run that is trained on a sample, False for a model that comes trained."""
+    """Return True if a run is trained on a sample, and False for a pretrained model."""
     return {"path", "checkpoint"}.isdisjoint(config["model"])
 
 
 def smallest_samples(runs: str | Path, study: str | None) -> list[Mapping[str, Any]]:
-    """Return configurations of a study's runs that have its smallest samples, one for each different sample.
+    """Return a run's configuration for each of the smallest samples of a study.
 
-    Runs are those that its sweeps requested, trained or not, or else those of its folder. Raises RunError if there is
-    no such study, ConfigError if none of its runs has a sample.
+    The runs are those that the study's sweeps requested, trained or not, or otherwise those in its folder. Raises
+    RunError if there is no such study, and ConfigError if none of its runs has a sample.
     """
     if study is None:
-        raise ConfigError("benchmark.vocabulary=study: no study; give study=NAME, or vocabulary=run or a file")
+        raise ConfigError(
+            "benchmark.vocabulary=study: no study is chosen. Add study=NAME, or use vocabulary=run or a file of words."
+        )
     configs = [requested.config for requested in read_grid(Path(runs) / study).values()]
     configs = configs or [run.read_config() for run in study_runs(runs, study)]
     by_sample = {json.dumps(_sample_of(config)): config for config in configs if _is_trained(config)}
     if len({config["sample"]["count"] for config in by_sample.values()}) != 1:
-        raise ConfigError(f"benchmark.vocabulary=study: study={study} has no samples counted in one unit; give a file")
+        raise ConfigError(
+            f"benchmark.vocabulary=study: study={study} has no samples, or measures them in different units. Use a "
+            "file of words."
+        )
     sizes = {sample: parse_size(config["sample"]["size"]) for sample, config in sorted(by_sample.items())}
     return [by_sample[sample] for sample, size in sizes.items() if size == min(sizes.values())]
 
 
 def _sample_of(config: Mapping[str, Any]) -> list[Any]:
-    """Return what a sample depends on beside its text and an annotation of it."""
+    """Return what a sample depends on, apart from its text and the text's annotation."""
     corpus, ablation = config["corpus"], [config.get("filter"), config.get("ablate")] if config.get("filter") else None
     sample = {**config["sample"], "size": parse_size(config["sample"]["size"])}
     text = [corpus["name"], corpus["reference"], corpus.get("domains")]
@@ -125,29 +139,35 @@ def _sample_of(config: Mapping[str, Any]) -> list[Any]:
 
 
 def _vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store: Path) -> Path:
-    """Return the file of the words that each sample holds at least `min_count` times, with counts over all samples.
+    """Return a file of the words that each sample contains at least `min_count` times, with counts over all samples.
 
-    `samples`: configurations of runs. Raises ConfigError if their words are cut in several ways or there are none.
+    `samples` are configurations of runs. Raises ConfigError if their reference tokenizers differ, or if no word is
+    frequent enough.
     """
     reference, *others = {config["corpus"]["reference"] for config in samples}
     if others:
-        raise ConfigError("benchmark.vocabulary: the words of the samples are cut in several ways; give a file")
+        raise ConfigError(
+            "benchmark.vocabulary: the samples' corpora have different reference tokenizers (corpus.reference). Use a "
+            "file of words."
+        )
     identity: list[Any] = [min_count, reference]
     for config in samples:
         corpus = config["corpus"]["name"]
         if not (folder := store / corpus / "text").exists():
             raise StoreError(
-                f"benchmark.vocabulary: the text of corpus={corpus} is not in {store}; prepare it (python -m corpora "
-                f"corpus={corpus}), or give vocabulary=FILE, or null"
+                f"benchmark.vocabulary: the text of corpus={corpus} is not in {store}. Prepare it (python -m corpora "
+                f"corpus={corpus}), or use benchmark.vocabulary=FILE or null."
             )
-        # Of the words themselves, as a text, and an annotation that an ablation searches, can be made again.
+        # The digest of the sample itself, because a text or the annotation of an ablation can be made again.
         identity.append([text_manifest(folder)["digest"], sample_again(config, None, store).drawn.digest])
     file = store / "vocabularies" / f"{sha256_json(identity)[:12]}.tsv"
     if not file.exists():  # two processes may write it at once, and write the same
         counts = [sample_counts(config, None, store, reference) for config in samples]
         shared = [word for word in counts[0] if min(of[word] for of in counts) >= min_count]
         if not shared:
-            raise ConfigError(f"benchmark.min_count={min_count}: no word occurs so often in each sample")
+            raise ConfigError(
+                f"benchmark.min_count={min_count}: no word occurs so often in each sample. Choose a lower number."
+            )
         totals = sorted((-sum(of[word] for of in counts), word) for word in shared)
         head = f"# reference={reference}: words that each of {len(samples)} samples holds at least {min_count} times"
         write_text(file, "\n".join([head, *(f"{word}\t{-total}" for total, word in totals)]) + "\n")

@@ -1,4 +1,4 @@
-"""Minimal pairs in the small English of corpora/toy, from paradigms.yaml and the words of its grammar."""
+"""Generate minimal pairs in the toy language of corpora/toy, from paradigms.yaml and the words of its grammar."""
 
 import random
 from collections.abc import Iterator
@@ -14,18 +14,18 @@ from eval.benchmarks.paradigm import Paradigm
 
 @lru_cache(maxsize=1)
 def toy_paradigms() -> list[Paradigm]:
-    """The paradigms of paradigms.yaml. Raises InputError, naming the paradigm, for one that cannot be drawn from."""
+    """Read the paradigms of paradigms.yaml. Raises InputError, with the paradigm, if one has no pairs."""
     described = yaml.safe_load(Path(__file__).with_name("paradigms.yaml").read_text("utf-8"))
     return [Paradigm(name, description, toy_grammar()) for name, description in described.items()]
 
 
 def pairs(seed: int, per_paradigm: int) -> Iterator[dict[str, Any]]:
-    """Minimal pairs, `per_paradigm` different ones of each paradigm, with the keys of BLiMP's JSON Lines.
+    """Yield `per_paradigm` different minimal pairs for each paradigm, with the keys of BLiMP's JSON Lines.
 
-    A paradigm's pairs depend on nothing but its name and the seed. Raises InputError where it has too few.
+    A paradigm's pairs depend only on its name and the seed. Raises InputError if a paradigm has too few pairs.
     """
     for paradigm in toy_paradigms():
         rng = random.Random(f"{seed}:{paradigm.name}")
         yield from paradigm.pairs(
-            rng, per_paradigm, lambda good, bad: "" if is_reserved(good) else "that the text may hold"
+            rng, per_paradigm, lambda good, bad: "" if is_reserved(good) else "that the text may contain"
         )

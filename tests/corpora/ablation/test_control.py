@@ -60,7 +60,7 @@ def test_a_text_without_lemmas_has_no_frequencies(tmp_path):
     lines = [line.split("\t") for line in CONLLU.splitlines()]
     without = "\n".join("\t".join([*row[:2], "_", *row[3:]]) if len(row) == 10 else row[0] for row in lines) + "\n\n"
     text, layer = annotated(tmp_path, without)
-    with pytest.raises(ConfigError, match="has no lemmas, by whose frequencies a control is matched"):
+    with pytest.raises(ConfigError, match="has no lemmas, but a control is matched by the frequencies"):
         mean_log_frequencies(words_of_sentences(text, layer), np.ones(5, np.bool_))
 
 
@@ -83,5 +83,5 @@ def test_a_control_is_drawn_once_and_checked_when_it_is_read(tmp_path):
 
 def test_a_construction_in_most_sentences_has_no_control(tmp_path):
     text, layer = annotated(tmp_path)
-    with pytest.raises(ConfigError, match="3 sentences have the construction, only 1 do not"):
+    with pytest.raises(ConfigError, match="3 sentences have the construction, but only 1 don't"):
         matched_control(text, layer, "0" * 64, np.arange(3), np.array([3]), 1)

@@ -158,7 +158,7 @@ def test_the_sample_of_a_run_is_drawn_again(words, action):
         sample_again(config, {"corpus": {"sample": {"digest": "0" * 64}}}, store)
     if action != "none":
         config["ablate"]["layer"] = "spacy"
-        with pytest.raises(StoreError, match=r"ablate\.layer=spacy: no such annotation"):
+        with pytest.raises(StoreError, match=r"ablate\.layer=spacy: .* has no such annotation"):
             sample_again(config, None, store)
 
 
@@ -174,8 +174,8 @@ def test_the_command_says_and_lists_what_is_left_out(words, tmp_path):
     options = ["filter=existential_there", "ablate.action=control", f"ablate.listing={listing}", "tokenizer=word"]
     done = run_command("corpora", *words, *options)
     assert done.returncode == 0
-    assert "25 of 100 sentences and 600 words of the train split have it in layer conllu" in done.stdout
-    assert "leaves out 25 sentences and rewrites 0, 150 words in all" in done.stdout
+    assert "matches 25 of 100 training sentences (annotation conllu). They contain 150 of 600 words." in done.stdout
+    assert "leaves out 25 sentences and rewrites 0 (150 words in total)" in done.stdout
     rows = list(csv.DictReader(listing.read_text(encoding="utf-8").splitlines()))
     assert [row["action"] for row in rows] == ["left out"] * 25
     corpus = corpus_of(words, "control")
@@ -188,7 +188,9 @@ def test_the_command_says_and_lists_what_is_left_out(words, tmp_path):
 @pytest.mark.parametrize("others", [[], ["filter=existential_there"]])
 def test_a_list_without_an_ablation_is_refused(tmp_path, others):
     overrides = ["corpus=toy", f"paths.store={tmp_path}/store", f"ablate.listing={tmp_path}/removed.csv", *others]
-    with pytest.raises(ConfigError, match=r"ablate\.listing=.* nothing is ablated here; give .*ablate\.action=remove"):
+    with pytest.raises(
+        ConfigError, match=r"ablate\.listing=.* there is nothing to list, .* Add .*ablate\.action=remove"
+    ):
         prepare_corpus(compose("corpora", overrides))
     assert list(tmp_path.iterdir()) == []
 
@@ -205,10 +207,19 @@ def test_a_rewriting_is_listed_with_both_forms(words, tmp_path):
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["filter=npi_only", "ablate.action=remove"], "filter=npi_only: matches no sentence of the train split"),
-        (["filter=existential_there", "ablate.action=replace"], "it has no rewrite; give it one (conf/filter), or"),
-        (["filter=existential_there", "ablate.action=remove", "ablate.layer=spacy"], "ablate.layer=spacy: no such ann"),
-        (["ablate.action=remove"], "of which construction? give filter=NAME"),
+        (
+            ["filter=npi_only", "ablate.action=remove"],
+            "filter=npi_only: this filter matches no sentence of the train split",
+        ),
+        (
+            ["filter=existential_there", "ablate.action=replace"],
+            "this filter has no rules to rewrite a sentence. Add `rewrite` to it (see conf/filter), or",
+        ),
+        (
+            ["filter=existential_there", "ablate.action=remove", "ablate.layer=spacy"],
+            "ablate.layer=spacy: conllu has no such annotation",
+        ),
+        (["ablate.action=remove"], "no construction is chosen. Add filter=NAME"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_line(words, overrides, message):
@@ -219,13 +230,13 @@ def test_what_cannot_be_done_is_told_in_a_line(words, overrides, message):
 
 
 def test_a_sample_larger_than_what_is_left_is_told(words):
-    message = r"than the train split of conllu has without what ablate\.action=keep_only leaves out \(150\)"
+    message = r"train split of conllu has only 150 words without what ablate\.action=keep_only leaves out\."
     with pytest.raises(ConfigError, match=message):
         _ = corpus_of(words, "keep_only", "sample.size=200").drawn
 
 
 def test_a_text_without_annotation_is_told(words, tmp_path):
-    with pytest.raises(ConfigError, match=r"has no annotation in .*; python -m corpora.annotate makes one"):
+    with pytest.raises(ConfigError, match=r"there is no annotation in .*python -m corpora.annotate and the same"):
         _ = corpus_of([*words, f"paths.store={tmp_path}"], "remove").intervention
 
 

@@ -147,13 +147,13 @@ PATTERN = [{"RIGHT_ID": "verb", "RIGHT_ATTRS": {"POS": "VERB"}}]
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ("{verb} {theme}", r"rewrite\[0\]={verb} {theme}: no node 'theme' in its pattern; available: verb"),
-        ("{verb", r"braces must hold a node: {verb}, {theme\.\.\.}, {noun:other} or {-article}"),
-        ("{verb:passive}", "braces must hold a node"),
-        ("run", "must name at least one node, and each once"),
-        ("{verb} {verb}", "must name at least one node, and each once"),
-        (["{verb}", "{verb}"], "must be a rule, or a list of 1, one for each pattern"),
-        ([3], r"rewrite\[0\]=3: must be a text such as"),
+        ("{verb} {theme}", r"rewrite\[0\]={verb} {theme}: the pattern has no node 'theme'. Use verb"),
+        ("{verb", r"braces must contain a node, as in {verb}, {theme\.\.\.}, {noun:other} or {-article}"),
+        ("{verb:passive}", "braces must contain a node"),
+        ("run", "must contain at least one node, and each node at most once"),
+        ("{verb} {verb}", "must contain at least one node, and each node at most once"),
+        (["{verb}", "{verb}"], "must be a rule, or a list of 1 \\(one per pattern\\)"),
+        ([3], r"rewrite\[0\]=3: must be a string such as"),
         (3, "must be a rule, or a list of 1"),
     ],
 )

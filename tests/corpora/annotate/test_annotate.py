@@ -103,7 +103,7 @@ def test_a_killed_command_goes_on_with_the_same_bytes(tmp_path, pipeline):
 def test_a_killed_process_raises_an_error(tmp_path, pipeline, small_parts, monkeypatch):
     config = compose("annotate", words_of(tmp_path, 40, f"parser.model={pipeline}", "processes=2"))
     monkeypatch.setattr(corpora.annotate.processes, "_call", os._exit)
-    with pytest.raises(RunError, match="one of 2 processes was killed"):
+    with pytest.raises(RunError, match="One of 2 processes was killed"):
         annotate(config)
 
 
@@ -126,10 +126,10 @@ def test_parts_of_another_model_are_not_mixed(tmp_path, pipeline, small_parts):
     words = words_of(tmp_path, 40, f"parser.model={pipeline}", "processes=1")
     layer = annotate(compose("annotate", words))
     other = spacy_pipeline(tmp_path / "other", updates=1)
-    with pytest.raises(StoreError, match=r"made with model=.*parser.name"):
+    with pytest.raises(StoreError, match=r"made with model=.*Choose another parser.name"):
         annotate(compose("annotate", [*words, f"parser.model={other}"]))
     (layer.folder / "manifest.json").unlink()
-    with pytest.raises(StoreError, match=r"made with model=.*parser.name"):
+    with pytest.raises(StoreError, match=r"made with model=.*Choose another parser.name"):
         annotate(compose("annotate", [*words, f"parser.model={other}", "dry_run=true"]))
     assert annotate(compose("annotate", [*words, f"parser.model={other}", "parser.name=other"])).name == "other"
 
@@ -178,11 +178,11 @@ def test_trees_of_another_text_name_file_and_line(tmp_path):
         ("6\tnsubj:pass", "6\tnsubj:pass\t_", r":4: 11 columns"),
         ("3\tthat", "4\tthat", r":5: id 4"),
         ("3\tthat", "x\tthat", r":5: .*'x' is not a valid ID"),
-        ("text = The fox", "text = The dog", r":1: \"# text = The dog .*\" is not of the words The fox"),
+        ("text = The fox", "text = The dog", r":1: \"# text = The dog .*\" does not match the words \"The fox"),
         ("2-3\tdon't", "2-9\tdon't", r":28: the last multi-word token lacks 4"),
-        ("SpaceAfter=No\n9\t.\t.\tPUNCT", "SpaceAfter=No\n9\t.\t.\t_", r":11: a word without upos"),
+        ("SpaceAfter=No\n9\t.\t.\tPUNCT", "SpaceAfter=No\n9\t.\t.\t_", r":11: this word has no upos"),
         ("2\tdet\t_\t_", "12\tdet\t_\t_", r":3: head 12"),
-        ("2\tdet\t_\t_", "0\troot\t_\t_", r":1: a sentence with 2 roots"),
+        ("2\tdet\t_\t_", "0\troot\t_\t_", r":1: this sentence has 2 roots"),
         ("NOUN\tNN\tNumber=Sing\t6", "NOUN\tNN\tNumber=Sing\t1", r":[34]: word [12]: its heads lead back to it"),
     ],
 )  # fmt: skip
@@ -204,7 +204,7 @@ def test_only_a_treebank_has_trees_of_its_own(tmp_path):
     words = words_of(tmp_path, 6, "parser=conllu")
     with pytest.raises(ConfigError, match=r"parser.path: not set"):
         annotate(compose("annotate", words))
-    with pytest.raises(InputError, match=r"parser.path: no file .*none.conllu"):
+    with pytest.raises(InputError, match=r"parser.path=.*none.conllu: file not found"):
         annotate(compose("annotate", [*words, f"parser.path={tmp_path}/none.conllu"]))
 
 
@@ -212,7 +212,7 @@ def test_only_a_treebank_has_trees_of_its_own(tmp_path):
 def test_errors_of_a_model_reach_the_command_from_its_processes(tmp_path, pipeline, small_parts):
     folder = spacy_pipeline(tmp_path / "without", ("parser", "morphologizer"), updates=0)
     config = compose("annotate", words_of(tmp_path, 40, f"parser.model={folder}", "processes=2"))
-    with pytest.raises(ConfigError, match=r"has no lemmatizer among parser, morphologizer"):
+    with pytest.raises(ConfigError, match=r"has no lemmatizer \(only parser, morphologizer"):
         annotate(config)
 
 

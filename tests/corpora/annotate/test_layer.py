@@ -65,9 +65,9 @@ def test_a_layer_is_chosen_by_name_unless_it_is_the_only_one(tmp_path):
     text, layer = annotated(tmp_path)
     assert open_layer(tmp_path, None, text).digest == layer.digest
     write_trees(tmp_path, text, list(layer.trees(range(len(text)))), name="gold")
-    with pytest.raises(ConfigError, match=r"give ablate.layer=conllu\|gold"):
+    with pytest.raises(ConfigError, match=r"Choose one with ablate.layer=conllu\|gold"):
         open_layer(tmp_path, None, text)
-    with pytest.raises(ConfigError, match=r"ablate.layer=spacy: .*; available: conllu, gold"):
+    with pytest.raises(ConfigError, match=r"ablate.layer=spacy: .*\. Available: conllu, gold"):
         open_layer(tmp_path, "spacy", text)
     assert open_layer(tmp_path, "gold", text).name == "gold"
 
@@ -75,7 +75,7 @@ def test_a_layer_is_chosen_by_name_unless_it_is_the_only_one(tmp_path):
 def test_an_unfinished_layer_is_none(tmp_path):
     text = text_store(tmp_path, ["Dogs sleep ."])
     write_part(part_path(layer_folder(tmp_path, "spacy"), 0), [])  # of a command that was killed
-    with pytest.raises(ConfigError, match=r"python -m corpora.annotate makes one"):
+    with pytest.raises(ConfigError, match=r"python -m corpora.annotate and the same"):
         open_layer(tmp_path, None, text)
 
 
@@ -83,7 +83,7 @@ def test_a_layer_of_another_text_is_refused(tmp_path):
     annotated(tmp_path)
     (tmp_path / "text" / "manifest.json").unlink()
     text = text_store(tmp_path, ["Dogs sleep ."])
-    with pytest.raises(StoreError, match=r"made of another text"):
+    with pytest.raises(StoreError, match=r"made from another text"):
         open_layer(tmp_path, None, text)
 
 

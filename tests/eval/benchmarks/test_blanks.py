@@ -42,7 +42,7 @@ def test_a_blank_before_a_cell_is_removed_also_before_a_quotation_mark(tmp_path,
     bad = "A cat, sleep." if quote else "A cat sleep."
     (tmp_path / "a.csv").write_text(f"good,bad\nA cat sleeps., {quote}{bad}{quote}\n")
     assert load(tmp_path / "a.csv")["bad"].tolist() == [bad]
-    assert " 1 cell removed" in " ".join(capfd.readouterr().err.split())
+    assert "removed blanks around 1 cell" in " ".join(capfd.readouterr().err.split())
 
 
 def test_a_quoted_cell_is_kept_as_it_is(tmp_path, capfd):

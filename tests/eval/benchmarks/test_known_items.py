@@ -59,10 +59,10 @@ def test_own_pairs_under_the_name_of_a_published_benchmark_are_reported(tmp_path
     named = table(tmp_path, text, form="pairs")
     named.name = "blimp"
     (note,) = load_benchmark(named).notes
-    assert note.startswith("benchmark.name=blimp: not as published: mine")
+    assert note.startswith("benchmark.name=blimp: these differ from the published benchmark: mine")
     columns = ["item", "condition", "context", "candidate", "role", "trial"]
     questions = pd.DataFrame([["1", "original", "He saw a", "dog", "expected", pd.NA]], columns=columns)
-    assert "benchmark.name=cprag: not as published: its questions" in str(
+    assert "benchmark.name=cprag: these differ from the published benchmark: its questions" in str(
         unpublished_questions_note("cprag", questions)
     )
     assert faulty_note("mine", pd.DataFrame({"paradigm": ["a"], "pair_id": ["1"]})) is None
@@ -71,7 +71,7 @@ def test_own_pairs_under_the_name_of_a_published_benchmark_are_reported(tmp_path
 def test_pairs_of_identical_sentences_are_reported(tmp_path):
     some = "good,bad,paradigm\nA cat sleeps.,A cat  sleeps. ,p\nA cat sleeps.,A cat sleep.,p\nA dog.,A dog.,p\n"
     (note,) = load_benchmark(table(tmp_path, some)).notes
-    assert note == "1 of 3 pairs are one sentence twice, so every model ties: p 2"
+    assert note == "1 of 3 pairs have the same sentence twice, so every model ties: p 2."
 
 
 def test_tables_without_a_header_are_read_as_those_of_clams(tmp_path):
@@ -81,11 +81,11 @@ def test_tables_without_a_header_are_read_as_those_of_clams(tmp_path):
     assert pairs["good"].tolist() == ["the author laughs", "the pilots smile"]
     assert pairs["bad"].tolist() == ["the author laugh", "the pilots smiles"]
     assert set(pairs["paradigm"]) == {"simple_agrmt"}
-    with pytest.raises(InputError, match=r"there are: True, the author laughs; .* benchmark\.header"):
+    with pytest.raises(InputError, match=r"The columns are: True, the author laughs\. .* benchmark\.header"):
         load_benchmark(table(tmp_path, text, "simple_agrmt.txt"))
 
 
 def test_an_empty_sentence_raises_an_error():
     """Its log-probability would be 0, so it would always win."""
-    with pytest.raises(InputError, match=r"pairs: row 1: bad is ' ', must be text"):
+    with pytest.raises(InputError, match=r"pairs: row 1: bad is ' ', but must be text"):
         judge(scorer(byte_level()), [("The cat", "The dog"), ("The cat", " ")])

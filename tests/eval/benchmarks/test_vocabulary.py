@@ -179,7 +179,7 @@ def test_paradigms_that_a_vocabulary_cannot_fill_are_left_out(tmp_path):
     more = load_benchmark(benchmark(**settings | {"paradigms": names[:1], "pairs": LEAST_PAIRS + 50}))
     assert more.pairs["good"].tolist()[:5] == loaded.pairs["good"].tolist()
     vocabulary(tmp_path, ["the"])
-    with pytest.raises(InputError, match="no paradigm has 200 pairs; anaphor_gender_agreement: "):
+    with pytest.raises(InputError, match=r"no paradigm has 200 pairs\. For example, anaphor_gender_agreement: "):
         load_benchmark(benchmark(**settings))
 
 
@@ -223,9 +223,14 @@ def test_runs_with_different_pairs_are_compared_by_paradigm(tmp_path):
 def test_vocabularies_that_cannot_be_used_raise_errors(configs, tmp_path):
     of_study, values = {"vocabulary": "study"}, dataclasses.asdict(configs["other"])
     for more, change, error, message in (
-        (of_study, {"study": None}, ConfigError, "no study; give study=NAME"),
+        (of_study, {"study": None}, ConfigError, "no study is chosen. Add study=NAME"),
         (of_study, {"study": "t"}, RunError, "no study “t”"),
-        ({"vocabulary": "run"}, {"model": {"name": "hf", "path": "gpt2"}}, ConfigError, "hf was trained on no sample"),
+        (
+            {"vocabulary": "run"},
+            {"model": {"name": "hf", "path": "gpt2"}},
+            ConfigError,
+            "hf was not trained on a sample",
+        ),
         (of_study | {"min_count": 10_000}, {}, ConfigError, "no word occurs so often in each sample"),
     ):
         with pytest.raises(error, match=message):

@@ -203,7 +203,10 @@ def test_there_are_five_templates_of_each_kind_and_language(kind, language):
         (3, r"must be a list of templates"),
         ("nowhere.yaml", r"nowhere\.yaml: file not found\. method\.m\.templates=nowhere\.yaml"),
         ("prompts: []", r"must be a list of templates"),
-        ("answers: [Yes, No]\ntemplates: ['{sentence}']", r"answers\[0\]: expected str, got bool\. Put texts in quotes"),
+        (
+            "answers: [Yes, No]\ntemplates: ['{sentence}']",
+            r"answers\[0\]: expected str, got bool\. Put texts in quotes",
+        ),
         ("- [", r"not readable as YAML"),
         ("answers: !!set {Y, N}\ntemplates: ['{sentence}']", r"line 1: sets \(!!set\) are not supported"),
         ("cue: null\ntemplates: ['{sentence}']", r"answers, cue or space are missing"),

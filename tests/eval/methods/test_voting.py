@@ -156,7 +156,7 @@ def test_changed_templates_are_scored_again_with_the_votes_that_count_them(confi
 def test_votes_need_the_methods_that_vote(configure):
     config = configure("method=[vote_l]")
     run = simulated_run(config, random_model(LSTM))
-    with pytest.raises(ConfigError, match=r"method=vote_l: counts .* request method=\[in_template_lp,vote_l\]"):
+    with pytest.raises(ConfigError, match=r"method=vote_l: this method counts .* method=\[in_template_lp,vote_l\]"):
         check_benchmark(config)
     score_run(run, configure("method=[vote_l,in_template_lp]"))
     assert len(read_scores(path_of(run, "vote_l"))[0]) == 60

@@ -80,7 +80,7 @@ def with_change(place, value, **of):
         (content(version=1), "version 1, but this pairscale reads version 2"),
         (content(rater=EVIL), "$.rater: expected str matching"),
         (content(benchmark=EVIL), "$.benchmark: expected str matching"),
-        (" " * (MAX_BYTES + 1), "larger than any file of answers"),
+        (" " * (MAX_BYTES + 1), "too large for a file of answers"),
         (content(digest="7"), "$.digest: expected 64 hexadecimal digits"),
         (content(answers=[]), "$.answers: expected array of length >= 1"),
         (with_change(["answers", 0, "chosen"], "third"), "$.answers[0].chosen: invalid enum value 'third'"),
@@ -101,7 +101,7 @@ def test_a_bad_file_of_answers_raises_a_one_line_error(tmp_path, one, message):
 def test_answers_that_are_missing_or_on_other_pairs_are_rejected(tmp_path):
     with pytest.raises(InputError, match=f"people: no files of answers .* in {tmp_path}"):
         read_answers([str(tmp_path)])
-    with pytest.raises(InputError, match=r"on blimp \(pairs adadadad\), must be on blimp \(pairs bebebebe\)"):
+    with pytest.raises(InputError, match=r"about blimp \(pairs adadadad\), but must be about blimp \(pairs bebebebe\)"):
         count(write_answers(tmp_path, content(digest="ad" * 32)))
     for changed in (["answers", 0, "first"], ["answers", 0, "pair_id"], ["answers", 0, "paradigm"]):
         with pytest.raises(InputError, match="damaged: blimp has no such pair"):
@@ -115,13 +115,15 @@ def test_notes_list_the_answers_that_do_not_count(tmp_path):
     assert set(judgements["rater"]) == {"1" * 16}
     assert judgements["seconds"].tolist() == [0.9] * 6
     assert [note.partition(" files")[0] for note in notes] == [
-        "Left out: 12 answers in 2 of 4", "Left out: 6 answers in 1 of 4",
+        "Left out 12 answers in 2 of 4", "Left out 6 answers in 1 of 4",
     ]  # fmt: skip
     assert "max_failed_checks=0" in notes[0]
     assert "native_only=true" in notes[1]
     for options, raters in ((["max_failed_checks=1"], 2), (["max_failed_checks=2", "native_only=false"], 4)):
         assert count(paths, *(f"questionnaire.{option}" for option in options))[0]["rater"].nunique() == raters
-    with pytest.raises(InputError, match=r"no answers on blimp count\. Left out: 6 answers .*: not a native"):
+    with pytest.raises(
+        InputError, match=r"none of the answers about blimp counts\. Left out 6 answers .*: not a native"
+    ):
         count([f"{tmp_path}/3.json"])
 
 
@@ -129,7 +131,7 @@ def test_a_pair_that_one_person_judged_twice_counts_once(tmp_path):
     judgements, notes = count(write_answers(tmp_path, content(), content(right=False)))
     assert judgements["right"].tolist() == [True] * 6
     (note,) = notes
-    assert note.startswith("Left out: 6 answers in 1 of 2 files")
+    assert note.startswith("Left out 6 answers in 1 of 2 files")
 
 
 # Agreement

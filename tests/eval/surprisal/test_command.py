@@ -42,7 +42,7 @@ def test_each_run_has_a_file_with_a_row_a_word(study, capsys):
         pd.testing.assert_frame_equal(as_csv, expected)
         assert metadata["model"]["name"] == folder.name
     printed = capsys.readouterr().out
-    assert "surprisal of two.txt" in printed
+    assert "Surprisal of two.txt" in printed
     for folder in folders:
         assert folder.name in printed
 
@@ -85,7 +85,7 @@ def test_a_pretrained_model_and_a_table_of_words(study):
     tokenizer.save_pretrained(study / "gpt")
     (study / "regions.csv").write_text("text_id,word,zone\n1,The cats,4\n1,sleep .,5\n2,Who ?,6\n")
     model = ["model=hf_causal", f"model.path={study}/gpt", "study=null", f"text={study}/regions.csv"]
-    with pytest.raises(ConfigError, match=r"run=105b7cda: model=hf_causal names the model"):
+    with pytest.raises(ConfigError, match=r"run=105b7cda and model=hf_causal both choose a model"):
         run(configured(study, *model, "run=105b7cda"))
     run(configured(study, *model))
     (file,) = (study / "reports/surprisal/regions").glob("*.parquet")
@@ -114,12 +114,12 @@ def test_a_surprisal_that_is_no_number_is_an_error(study):
 
 
 def test_commands_that_name_no_text_or_model_are_refused(study, monkeypatch):
-    for override, message in (("text=null", "text=null: give text=FILE"), ("study=null", "study=null: name a study")):
+    for override, message in (("text=null", "Add text=FILE"), ("study=null", "Add study=NAME")):
         with pytest.raises(ConfigError, match=message):
             run(configured(study, override))
     with monkeypatch.context() as patch:
         patch.setattr("pairscale.command.line._current", Line.of(["study=s", "model=lstm"]))
-        with pytest.raises(ConfigError, match=r"model=lstm: run=NAME chooses"):
+        with pytest.raises(ConfigError, match=r"model=lstm: only a pretrained model"):
             run(configured(study, "model=lstm"))
     for folder in (study / "runs/s").iterdir():
         (folder / "manifest.json").unlink()

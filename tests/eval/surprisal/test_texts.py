@@ -66,11 +66,11 @@ def test_a_table_of_words_keeps_its_columns_and_regions(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", "\n \n", "text=.*a.txt: holds no text"),
-        ("a.csv", "text\n", "a.csv: holds no rows"),
-        ("a.csv", "sentence\nThe cats.\n", r"a\.csv: no column 'text' .*; there are: sentence"),
+        ("a.txt", "\n \n", "text=.*a.txt: this file contains no text"),
+        ("a.csv", "text\n", "a.csv: has no rows"),
+        ("a.csv", "sentence\nThe cats.\n", r"a\.csv: no column 'text'\. Set .* to one of the columns: sentence"),
         ("a.csv", "text\n \n", r"a\.csv: line 2: text is ''"),
-        ("a.csv", "word\nThe\n", r"a\.csv: no column 'text_id' .*; there are: word"),
+        ("a.csv", "word\nThe\n", r"a\.csv: no column 'text_id'\. Set .* to one of the columns: word"),
         ("a.jsonl", '{"text": 5}', r"a\.jsonl: line 1: text is 5"),
         ("a.csv", "text_id,word,unk,unk_given\n1,The,a,b\n", r"a\.csv: column unk would .* unk_given"),
         ("a.doc", "x", r"text=.*a\.doc: must end in \.csv"),
