@@ -85,21 +85,27 @@ def trajectories(results: BenchmarkResults) -> Exhibit | None:
     if table.empty:
         return None
     units = unit_accuracies(table)
-    units = units[units["level"] == "overall"]
-    means = units.groupby(["curve", "size", "sample_words"], as_index=False, sort=False).agg(
+    units = units[units["level"] == "overall"].merge(table[["run", "moment"]].drop_duplicates())
+    moments = units.groupby(["curve", "size", "moment"], sort=False)
+    units["sample_words"] = moments["sample_words"].transform("mean").round()  # steps are whole, so seeds differ a bit
+    means = units.groupby(["curve", "size", "sample_words"], as_index=False).agg(
         accuracy=("accuracy", "mean"), runs=("accuracy", "size")
     )
     about = (
         "Overall accuracy of snapshots during training, by the words seen, repeats included. The points of one "
         "training depend on each other, so there is no confidence interval."
     )
-    draw = partial(line_chart, units, "accuracy", Axis("Overall accuracy"), results.looks, unit="words seen")
+    sizes = results.runs.sort_values("sample_words")["size"].unique()
+    panels = {size: units[units["size"] == size] for size in sizes if size in set(units["size"])}
+    if len(panels) > 1:
+        about += " Each panel has the models of one size of training text."
+    draw = partial(line_chart, value="accuracy", axis=Axis("Overall accuracy"), looks=results.looks, unit="words seen")
     return Exhibit(
         "trajectories",
         "During training",
         about,
         means.rename(columns={"sample_words": "words seen"}),
-        charts={"trajectories": draw},
+        charts={size: partial(draw, rows, heading=size if len(panels) > 1 else "") for size, rows in panels.items()},
     )
 
 

@@ -19,6 +19,7 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support.ablation_study import write_ablations
 from tests.support.long_table import curve_table
+from tests.support.scored_runs import rescore, run_folders
 from tests.support.studies import results_of
 
 
@@ -95,6 +96,26 @@ def test_every_section_can_be_shown_and_names_are_checked(results):
     assert {"paradigms", *chosen(None)} == {*chosen(["paradigms"])}
     with pytest.raises(ConfigError, match="slopes"):
         chosen(["slops"])
+
+
+def test_trajectories_have_a_panel_per_size_and_one_point_per_moment(tmp_path):
+    """Steps are whole, so two seeds have seen slightly different amounts at the same moment of training."""
+    folder = tmp_path / "runs"
+    first = results_of(tmp_path, models=("lstm",), sizes=("125k", "250k"), seeds=(1, 2), pairs=5)
+    for one in run_folders(folder):
+        seed = int(first.runs.set_index("run").at[one.path.name, "seed"])
+        rescore(one, name="lp@7", moment="1/2", words_seen=1000 + seed, step=7)
+        rescore(one, name="lp@9", moment="end", words_seen=2000, step=9)
+    config = compose("analysis", ["study=simulated", f"paths.runs={folder}"])
+    (shown,) = exhibits(read_benchmarks(config, read_study(config))[0], ["trajectories"])
+    assert shown.table[["size", "words seen", "runs"]].to_numpy().tolist() == [
+        [size, words, 2] for size in ("125k", "250k") for words in (1002, 2000)
+    ]
+    assert [*shown.charts] == ["125k", "250k"]
+    for size, draw in shown.charts.items():
+        chart = draw()
+        assert chart["title"] == size
+        assert [row["sample_words"] for row in chart["layer"][0]["data"]["values"]] == [1002, 2000]
 
 
 def test_a_study_with_ablations_states_their_effects_and_what_was_removed(tmp_path):
