@@ -33,7 +33,7 @@ def part_of(results: BenchmarkResults) -> Part:
         *missing_runs(results.problems),
         *notes_of_scores(results.accuracies, results.ties),
         *results.notes,
-        *notes_of_runs(results.runs[results.runs["curve"].isin(results.curves)]),
+        *notes_of_runs(results.curve_runs),
     ]
     return part
 

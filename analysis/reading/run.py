@@ -50,7 +50,8 @@ def run(config: ReadingCommand) -> None:
         if counts["texts"].get("left", 0) < 2:
             raise InputError(f"{path}: fewer than two texts are left ({counts['words'].to_dict()} words).")
         deltas = study.runs.merge(reading_deltas(rows, options), on="run", how="right")
-        slopes, placed = reading_slopes(deltas, level), deltas.dropna(subset="sample_words")
+        slopes = reading_slopes(deltas, level)
+        placed = deltas[deltas["sample_words"].notna() & (deltas["baseline"] == "")]
     findings = []
     for row in rows_of(slopes):
         gain = f"{1000 * row.slope:+.2f}/1000 nats per word and doubling of the training text"

@@ -31,9 +31,8 @@ _BASELINES = {
 def perplexity(results: BenchmarkResults) -> list[Exhibit]:
     """Validation perplexity against training text."""
     shown = []
-    of_curves = results.runs[results.runs["curve"].isin(results.curves)]
     for column, (name, heading, about) in _PERPLEXITIES.items():
-        runs = of_curves.dropna(subset=[column, "sample_words"])
+        runs = results.curve_runs.dropna(subset=[column, "sample_words"])
         if runs.empty:
             continue
         unknown = runs["valid_oov_rate"].astype(float).max()

@@ -20,6 +20,7 @@ from pairscale.errors import ConfigError
 from tests.support.ablation_study import write_ablations
 from tests.support.long_table import curve_table
 from tests.support.scored_runs import rescore, run_folders
+from tests.support.simulated_study import rewrite_config
 from tests.support.studies import results_of
 
 
@@ -96,6 +97,22 @@ def test_every_section_can_be_shown_and_names_are_checked(results):
     assert {"paradigms", *chosen(None)} == {*chosen(["paradigms"])}
     with pytest.raises(ConfigError, match="slopes"):
         chosen(["slops"])
+
+
+def test_baselines_are_no_points_of_a_curve_of_perplexities_and_no_sizes_in_notes(tmp_path):
+    results_of(tmp_path, models=("lstm",), sizes=("125k", "250k", "500k"), seeds=(1, 2), pairs=5)
+    folders = run_folders(tmp_path / "runs")
+    for folder in folders:
+        if "500k" in folder.path.name:
+            rewrite_config(folder, sample__shuffle="sentence")
+    config = compose("analysis", ["study=simulated", f"paths.runs={tmp_path}/runs"])
+    results = read_benchmarks(config, read_study(config))[0]
+    assert len(results.runs) == len(folders) == 6
+    assert set(results.curve_runs["size"]) == {"125k", "250k"}
+    (shown,) = exhibits(results, ["perplexity"])
+    (draw,) = shown.charts.values()
+    marks = draw()["layer"][1]["data"]["values"]
+    assert sorted(row["sample_words"] for row in marks) == [125_000, 125_000, 250_000, 250_000]
 
 
 def test_trajectories_have_a_panel_per_size_and_one_point_per_moment(tmp_path):
