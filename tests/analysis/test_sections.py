@@ -11,7 +11,7 @@ from scipy.stats import ttest_ind, ttest_rel
 from analysis.parts import part_of
 from analysis.run import read_benchmarks, read_study
 from analysis.sections import chosen, exhibits
-from analysis.sections.ablations import effects_of
+from analysis.sections.ablations import ablation_findings, effects_of
 from analysis.sections.methods import method_differences
 from analysis.sections.pairs import hardest
 from analysis.sections.training import perplexity_slopes
@@ -156,6 +156,9 @@ def test_a_study_with_ablations_states_their_effects_and_what_was_removed(tmp_pa
     effect = effects[(effects["name"] == "tests the construction") & (effects["kind"] == "treatment - control")]
     assert effect["difference"].item() < 0
     assert f"falls by {-100 * effect['difference'].item():.0f} points" in text
+    texts = str(ablation_findings(effects_of(results).assign(difference=0.0), 0.95))
+    assert "accuracy equals that of" in texts
+    assert "by 0.0 points" not in texts
 
 
 def test_ablations_of_others_have_the_paradigms_that_test_them_and_runs_without_partners(tmp_path):
