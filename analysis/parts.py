@@ -9,6 +9,7 @@ from analysis.report.findings import (
     missing_runs,
     notes_of_runs,
     notes_of_scores,
+    trials_of,
 )
 from analysis.report.write import Part
 from analysis.sections.ablations import ablation_findings, effects_of
@@ -23,17 +24,16 @@ def part_of(results: BenchmarkResults) -> Part:
     if results.accuracies.empty:
         part.lead = f"{results.models['run'].nunique()} pretrained models, scored on {results.name}."
         return part
-    one_run = results.accuracies[results.accuracies["run"].isin(results.accuracies.groupby("curve")["run"].first())]
-    pairs = one_run.groupby("curve")["pairs"].sum(min_count=1).to_dict()
+    trials = {curve: trials_of(rows) for curve, rows in results.accuracies.groupby("curve")}
     ablations = ablation_findings(effects_of(results), confidence)
     comparisons = [] if ablations else comparison_findings(results.differences, results.slopes, confidence)
-    curves = curve_findings(results.slopes, confidence, pairs)
+    curves = curve_findings(results.slopes, confidence, trials)
     part.lead, part.first, part.methods = extent(results), overall(results), methods_text(results)
     part.findings = [*ablations, *curves, *comparisons, *extreme_findings(results.slopes), *part.findings]
     part.notes = [
         *missing_runs(results.problems),
         *notes_of_scores(results.accuracies, results.ties),
-        *notes_of_runs(results.runs[results.runs["curve"].isin(results.curves)]),
+        *notes_of_runs(results.curve_runs),
         *results.notes,
     ]
     return part

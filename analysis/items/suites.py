@@ -74,7 +74,7 @@ def describe(found: Answers) -> Description:
         about=f"{items:,} items of {plural(len(suites), 'suite')} (Hu et al. 2020).",
         measured=measured.drop(columns=["low", "high"]),
         main=[(OVERALL, total), *((CIRCUIT, name) for name in names.get(CIRCUIT, []))],
-        what="The score {name}",
+        what="The {name}" if total == SG_SCORE else "The score of {name}",
         methods=_METHODS,
         others=pd.concat([published(set(suites)), chance_scores(found.tables[0]).assign(model=CHANCE)]),
     )

@@ -55,7 +55,8 @@ def run(config: ReadingCommand) -> None:
                 f"{counts['words'].to_dict()})."
             )
         deltas = study.runs.merge(reading_deltas(rows, options), on="run", how="right")
-        slopes, placed = reading_slopes(deltas, level), deltas.dropna(subset="sample_words")
+        slopes = reading_slopes(deltas, level)
+        placed = deltas[deltas["sample_words"].notna() & (deltas["baseline"] == "")]
     findings = []
     for row in rows_of(slopes):
         gain = (

@@ -105,6 +105,11 @@ class BenchmarkResults:
         return self.label.partition("+")[0]
 
     @property
+    def curve_runs(self) -> pd.DataFrame:
+        """The runs of the curves, without baselines."""
+        return self.runs[self.runs["run"].isin(self.accuracies["run"])]
+
+    @property
     def unit(self) -> str:
         """The unit of sizes, such as "words" or "tokens"."""
         return str(self.accuracies["unit"].iloc[0]) if len(self.accuracies) else "words"

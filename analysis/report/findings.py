@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from analysis.formats import change_in_text, in_text, joined, level_text, p_in_text, p_text, plural, rows_of
+from eval.scores.accuracy import stratified_trials
 from pairscale.shares import wilson
 from pairscale.sizes import format_size, readable_size
 
@@ -29,24 +31,24 @@ def size_text(words: float, unit: str = "") -> str:
     return f"{readable_size(format_size(round(words)))} {unit}".strip()
 
 
-def curve_findings(slopes: pd.DataFrame, confidence: float, pairs: Mapping[Any, float] | None = None) -> list[Finding]:
-    """Return one finding per curve: its accuracy at both ends and its overall slope with the confidence interval.
+def curve_findings(slopes: pd.DataFrame, confidence: float, trials: Mapping[Any, float] | None = None) -> list[Finding]:
+    """Return one finding per curve: its accuracy at both ends, and its overall slope with the confidence interval.
 
     Args:
-        slopes: The table of `analysis.fit_curves`.
-        confidence: The level of its intervals.
-        pairs: The number of pairs by curve. A curve with a single size gets an interval of its accuracy from it.
+        slopes: the table of `analysis.fit_curves`.
+        confidence: the level of its intervals.
+        trials: what `trials_of` returns for each curve, for an interval of the accuracy of a curve with one size.
     """
     whole = slopes[slopes["level"] == "overall"]
     return [
-        Finding(str(row.curve), _curve_text(row, confidence, (pairs or {}).get(row.curve))) for row in rows_of(whole)
+        Finding(str(row.curve), _curve_text(row, confidence, (trials or {}).get(row.curve))) for row in rows_of(whole)
     ]
 
 
-def _curve_text(row: Any, confidence: float, pairs: float | None) -> str:
+def _curve_text(row: Any, confidence: float, trials: float | None) -> str:
     small, large = size_text(row.smallest_words), size_text(row.largest_words, row.unit)
     if pd.isna(row.slope):
-        over = over_pairs(row.largest_accuracy, pairs, confidence)
+        over = over_pairs(row.largest_accuracy, trials, confidence)
         none = "There is only one training size, so there is no learning curve yet."
         return f"{row.largest_accuracy:.0%} correct after {large}{over}. {none}"
     change, interval = change_in_text(row.slope, row.low, row.high, confidence)
@@ -63,11 +65,30 @@ def _curve_text(row: Any, confidence: float, pairs: float | None) -> str:
     return " ".join([*sentences, _sentence(row.note)]).strip()
 
 
-def over_pairs(accuracy: float, pairs: float | None, confidence: float) -> str:
-    """Return Wilson's interval of an accuracy for new pairs, in brackets, or "" if the number of pairs is unknown."""
-    if pairs is None or pd.isna(pairs):
+def trials_of(rows: pd.DataFrame) -> float:
+    """Return how many independent pairs an overall accuracy is worth; NaN if the number of pairs isn't known.
+
+    Args:
+        rows: rows of the long table of one curve, size and method. Runs judge the same pairs, so they are averaged.
+    """
+    given = rows[rows["phenomenon"].isna() & rows["paradigm"].isna()]  # a source's own overall accuracy
+    groups = (rows if given.empty else given).groupby(["phenomenon", "paradigm"], dropna=False)
+    shares, pairs = groups["accuracy"].mean(), groups["pairs"].first()
+    weights = np.full((len(pairs), 1), 1 / len(pairs))
+    return float(stratified_trials(shares, pairs.astype(float), weights)[0])
+
+
+def over_pairs(accuracy: float, trials: float | None, confidence: float) -> str:
+    """Return the interval of an accuracy for new pairs, in brackets; an empty text if `trials` isn't known.
+
+    Args:
+        accuracy: of one run, or the mean of several.
+        trials: from `trials_of`. The interval is Wilson's with so many pairs.
+        confidence: its level.
+    """
+    if trials is None or pd.isna(trials):
         return ""
-    low, high = wilson(accuracy, pairs, confidence)
+    low, high = wilson(accuracy, trials, confidence)
     return f" ({level_text(confidence)} confidence interval over pairs {low:.0%} to {high:.0%})"
 
 

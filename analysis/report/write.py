@@ -1,6 +1,7 @@
 """Write a report: the page, its tables and its figures."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,9 @@ def write_report(
         names = {str(file.relative_to(folder)) for file in written}
         for name in set(before) - names:
             (folder / name).unlink(missing_ok=True)
+            with suppress(OSError):  # a folder that contains something, or is gone
+                for emptied in Path(name).parents[:-1]:
+                    (folder / emptied).rmdir()
         write_text(listed, "\n".join(sorted(names)) + "\n")
         path = folder / f"report.{format}"
         write_page(path, {"study": study, "question": question, "parts": parts, "places": places, "commands": commands})

@@ -76,6 +76,8 @@ def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]
 def _change(row: Any, confidence: float) -> str:
     number, interval = change_in_text(row.difference, row.low, row.high, confidence)
     change = f"accuracy {'falls' if row.difference < 0 else 'rises'} by {number} compared with {row.other}"
+    if row.difference == 0:
+        change = f"accuracy equals that of {row.other}"
     if not interval:
         return f"{change}, without a confidence interval. {row.note}"
     if row.p_holm < 1 - confidence:

@@ -10,7 +10,7 @@ from analysis.figures.style import CHANCE, looks_of
 from analysis.formats import in_text, title
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
-from analysis.report.findings import over_pairs, size_text
+from analysis.report.findings import over_pairs, size_text, trials_of
 from analysis.sections import section
 
 
@@ -76,11 +76,10 @@ def model_findings(results: BenchmarkResults) -> list[tuple[str, str]]:
         return []
     findings = []
     units = unit_accuracies(results.models)
-    of_one_run = results.models.drop_duplicates(["curve", "method", "paradigm"])
-    pairs = of_one_run.groupby(["curve", "method"])["pairs"].sum(min_count=1)
+    trials = {key: trials_of(rows) for key, rows in results.models.groupby(["curve", "method"])}
     for (curve, method), rows in units.groupby(["curve", "method"], sort=False):
         whole = float(rows.loc[rows["level"] == "overall", "accuracy"].iloc[0])
-        over = over_pairs(whole, pairs.get((curve, method)), results.options.confidence)
+        over = over_pairs(whole, trials[curve, method], results.options.confidence)
         text = f"{whole:.0%} correct overall{over}."
         single = rows[rows["level"] == "phenomenon"].sort_values("accuracy")
         if len(single) > 3:

@@ -31,9 +31,8 @@ _BASELINES = {
 def perplexity(results: BenchmarkResults) -> list[Exhibit]:
     """Show validation perplexity by amount of training text."""
     exhibits = []
-    of_curves = results.runs[results.runs["curve"].isin(results.curves)]
     for column, (name, heading, about) in _PERPLEXITIES.items():
-        runs = of_curves.dropna(subset=[column, "sample_words"])
+        runs = results.curve_runs.dropna(subset=[column, "sample_words"])
         if runs.empty:
             continue
         unknown = runs["valid_oov_rate"].astype(float).max()
@@ -85,21 +84,27 @@ def trajectories(results: BenchmarkResults) -> Exhibit | None:
     if table.empty:
         return None
     units = unit_accuracies(table)
-    units = units[units["level"] == "overall"]
-    means = units.groupby(["curve", "size", "sample_words"], as_index=False, sort=False).agg(
+    units = units[units["level"] == "overall"].merge(table[["run", "moment"]].drop_duplicates())
+    moments = units.groupby(["curve", "size", "moment"], sort=False)
+    units["sample_words"] = moments["sample_words"].transform("mean").round()  # steps are whole, so seeds differ a bit
+    means = units.groupby(["curve", "size", "sample_words"], as_index=False).agg(
         accuracy=("accuracy", "mean"), runs=("accuracy", "size")
     )
     about = (
         "Overall accuracy of snapshots during training, by words seen (repeats included). The points of one training "
         "depend on each other, so there are no confidence intervals."
     )
-    draw = partial(line_chart, units, "accuracy", Axis("Overall accuracy"), results.looks, unit="words seen")
+    sizes = results.runs.sort_values("sample_words")["size"].unique()
+    panels = {size: units[units["size"] == size] for size in sizes if size in set(units["size"])}
+    if len(panels) > 1:
+        about += " Each panel has the models of one size of training text."
+    draw = partial(line_chart, value="accuracy", axis=Axis("Overall accuracy"), looks=results.looks, unit="words seen")
     return Exhibit(
         "trajectories",
         "During training",
         about,
         means.rename(columns={"sample_words": "words seen"}),
-        charts={"trajectories": draw},
+        charts={size: partial(draw, rows, heading=size if len(panels) > 1 else "") for size, rows in panels.items()},
     )
 
 

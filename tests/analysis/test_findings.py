@@ -16,7 +16,9 @@ from analysis.report.findings import (
     notes_of_scores,
     over_pairs,
     phenomena_findings,
+    trials_of,
 )
+from eval.scores.accuracy import accuracies
 
 SLOPE = {
     "curve": "LSTM", "level": "overall", "name": "overall", "unit": "words", "smallest_words": 4000,
@@ -63,6 +65,18 @@ def test_the_interval_over_pairs_is_wilsons():
     low, high = proportion_confint(133, 150, alpha=0.01, method="wilson")
     assert f"99% confidence interval over pairs {low:.0%} to {high:.0%}" in over_pairs(133 / 150, 150, 0.99)
     assert over_pairs(0.5, math.nan, 0.95) == ""
+
+
+def test_an_overall_accuracy_has_the_interval_of_the_terminal_that_scores_it():
+    """A mean over paradigms varies less than a share of as many pairs: eval and the report agree on it."""
+    good = [1.0] * 27 + [0.0] * 3 + [1.0] * 4 + [0.0] * 6
+    scores = pd.DataFrame({"paradigm": ["a"] * 30 + ["b"] * 10, "phenomenon": "binding", "good": good, "bad": 0.5})
+    of_paradigms = accuracies(scores)
+    overall = of_paradigms.set_index("level").loc["overall"]
+    rows = of_paradigms[of_paradigms["level"] == "paradigm"].rename(columns={"name": "paradigm"})
+    text = over_pairs(overall["accuracy"], trials_of(rows.assign(phenomenon="binding")), 0.95)
+    assert f"{overall['low']:.0%} to {overall['high']:.0%}" in text
+    assert math.isnan(trials_of(rows.assign(phenomenon="binding", pairs=math.nan)))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from scipy.stats import ttest_ind, ttest_rel
 from analysis.parts import part_of
 from analysis.run import read_benchmarks, read_study
 from analysis.sections import chosen, exhibits
-from analysis.sections.ablations import effects_of
+from analysis.sections.ablations import ablation_findings, effects_of
 from analysis.sections.methods import method_differences
 from analysis.sections.pairs import hardest
 from analysis.sections.training import perplexity_slopes
@@ -19,6 +19,8 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support.ablation_study import write_ablations
 from tests.support.long_table import curve_table
+from tests.support.scored_runs import rescore, run_folders
+from tests.support.simulated_study import rewrite_config
 from tests.support.studies import results_of
 
 
@@ -97,6 +99,42 @@ def test_every_section_can_be_shown_and_names_are_checked(results):
         chosen(["slops"])
 
 
+def test_baselines_are_no_points_of_a_curve_of_perplexities_and_no_sizes_in_notes(tmp_path):
+    results_of(tmp_path, models=("lstm",), sizes=("125k", "250k", "500k"), seeds=(1, 2), pairs=5)
+    folders = run_folders(tmp_path / "runs")
+    for folder in folders:
+        if "500k" in folder.path.name:
+            rewrite_config(folder, sample__shuffle="sentence")
+    config = compose("analysis", ["study=simulated", f"paths.runs={tmp_path}/runs"])
+    results = read_benchmarks(config, read_study(config))[0]
+    assert len(results.runs) == len(folders) == 6
+    assert set(results.curve_runs["size"]) == {"125k", "250k"}
+    (shown,) = exhibits(results, ["perplexity"])
+    (draw,) = shown.charts.values()
+    marks = draw()["layer"][1]["data"]["values"]
+    assert sorted(row["sample_words"] for row in marks) == [125_000, 125_000, 250_000, 250_000]
+
+
+def test_trajectories_have_a_panel_per_size_and_one_point_per_moment(tmp_path):
+    """Steps are whole, so two seeds have seen slightly different amounts at the same moment of training."""
+    folder = tmp_path / "runs"
+    first = results_of(tmp_path, models=("lstm",), sizes=("125k", "250k"), seeds=(1, 2), pairs=5)
+    for one in run_folders(folder):
+        seed = int(first.runs.set_index("run").at[one.path.name, "seed"])
+        rescore(one, name="lp@7", moment="1/2", words_seen=1000 + seed, step=7)
+        rescore(one, name="lp@9", moment="end", words_seen=2000, step=9)
+    config = compose("analysis", ["study=simulated", f"paths.runs={folder}"])
+    (shown,) = exhibits(read_benchmarks(config, read_study(config))[0], ["trajectories"])
+    assert shown.table[["size", "words seen", "runs"]].to_numpy().tolist() == [
+        [size, words, 2] for size in ("125k", "250k") for words in (1002, 2000)
+    ]
+    assert [*shown.charts] == ["125k", "250k"]
+    for size, draw in shown.charts.items():
+        chart = draw()
+        assert chart["title"] == size
+        assert [row["sample_words"] for row in chart["layer"][0]["data"]["values"]] == [1002, 2000]
+
+
 def test_a_study_with_ablations_states_their_effects_and_what_was_removed(tmp_path):
     write_ablations(tmp_path / "runs", sizes=("125k", "250k"), seeds=(1, 2))
     config = compose("analysis", ["study=ablations", f"paths.runs={tmp_path}/runs"])
@@ -118,6 +156,9 @@ def test_a_study_with_ablations_states_their_effects_and_what_was_removed(tmp_pa
     effect = effects[(effects["name"] == "tests the construction") & (effects["kind"] == "treatment - control")]
     assert effect["difference"].item() < 0
     assert f"falls by {-100 * effect['difference'].item():.0f} points" in text
+    texts = str(ablation_findings(effects_of(results).assign(difference=0.0), 0.95))
+    assert "accuracy equals that of" in texts
+    assert "by 0.0 points" not in texts
 
 
 def test_ablations_of_others_have_the_paradigms_that_test_them_and_runs_without_partners(tmp_path):

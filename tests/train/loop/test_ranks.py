@@ -49,7 +49,7 @@ def run(arguments):
 )
 def test_two_processes_give_the_weights_of_one(tmp_path, model, more):
     """Without dropout the gradients differ from those of the whole batch only in the order of sums."""
-    alone, both = (trained(on(tmp_path, devices, f"{devices}", model, *more)) for devices in (1, 2))
+    alone, both = (run(on(tmp_path, devices, f"{devices}", model, *more)) for devices in (1, 2))
     assert both.path.name == alone.path.name  # the number of devices is no part of a run's identity
     assert (alone.read_manifest()["devices"], both.read_manifest()["devices"]) == (1, 2)
     assert both.read_manifest()["words_seen"] == alone.read_manifest()["words_seen"]
@@ -68,7 +68,7 @@ def test_resuming_a_killed_run_of_two_ranks_gives_identical_weights(tmp_path):
     Were the masks of both ranks the same, columns i and i + 4 would be dropped alike, as in one process they are not.
     """
     more = ["recipe=sgd_plateau", "recipe.lr=2", "recipe.budget.epochs=3"]
-    alone, of_one = (trained(on(tmp_path, devices, f"alone{devices}", "lstm", *more)) for devices in (2, 1))
+    alone, of_one = (run(on(tmp_path, devices, f"alone{devices}", "lstm", *more)) for devices in (2, 1))
     arguments = on(tmp_path, 2, "killed", "lstm", *more)
     children: list[int] = []
     killed = train_and_kill(3, arguments, lambda process: children.extend(children_of(process)))
@@ -76,8 +76,8 @@ def test_resuming_a_killed_run_of_two_ranks_gives_identical_weights(tmp_path):
     wait_until(lambda: not Path(f"/proc/{children[0]}").exists(), "the end of the other rank", seconds=60)
 
     with pytest.raises(RunError, match=r"trainer.devices=1: .* written with trainer.devices=2\. Continue with"):
-        trained([*arguments, "trainer.devices=1"])
-    trained(arguments)
+        run([*arguments, "trainer.devices=1"])
+    run(arguments)
     left, right, other = (load_file(run.model.weights) for run in (alone, killed, of_one))
     assert all(torch.equal(left[name], right[name]) for name in left)
     assert not all(torch.equal(left[name], other[name]) for name in left)
