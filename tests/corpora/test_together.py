@@ -83,4 +83,4 @@ def test_a_long_wait_for_a_lock_is_reported(tmp_path, monkeypatch, capsys):
         assert holder.stdout.readline() == "held\n"
         with only_process(lock, tmp_path / "text", wait=None) as acquired:
             assert acquired
-    assert f"waiting for {lock}" in capsys.readouterr().err
+    assert f"has locked {lock}" in capsys.readouterr().err

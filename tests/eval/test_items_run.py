@@ -40,7 +40,7 @@ CASES = {
     "neg": Case(("topk", "cloze"), ("accuracy@5", "The model cannot express"), "8 contexts of 3 items", 42, 8),
     # 5 words in each of four sentences of three items, and the 6 and 7 of two.
     "syntaxgym": Case(("regions", "success"), SUITES, "5 items of 2 suites", 12 * 5 + 6 + 7, 14),
-    "ratings": Case(("sentences",), ("Pearson", "3 sentences; 95% intervals"), "3 sentences", 12, 3),
+    "ratings": Case(("sentences",), ("Pearson", "3 sentences"), "3 sentences", 12, 3),
 }
 each_case = pytest.mark.parametrize("name", CASES)
 

@@ -194,7 +194,7 @@ FILES = {
     "metrics.csv: binary": (text("metrics.csv", bytes(range(256))), "metrics.csv: can't be read"),
     "metrics.csv: other columns": (text("metrics.csv", "a,b\n1,2\n"), "missing columns: step, valid_oov_rate"),
     "lp.parquet: NaN score": (scores(good=math.nan), "good is nan for pair 0 of agreement_1"),
-    "lp.parquet: good of text": (scores(good="x"), "column good is string, must be double"),
+    "lp.parquet: good of text": (scores(good="x"), "column good is string"),
     "lp.parquet: metadata no JSON": (metadata("{"), "lp.parquet: not readable as JSON"),
     "lp.parquet: policy a text": (metadata({"policy": "x"}), "lp.parquet: $.policy: expected object, got str"),
     "lp.parquet: of another model": (metadata({"model": {"name": "m", "digest": "0"}}), "scores of another model"),

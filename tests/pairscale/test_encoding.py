@@ -70,7 +70,7 @@ def test_a_study_is_trained_scored_and_reported_in_any_encoding(tmp_path):
     assert "?" in run("-m", "analysis", "study=s")
     assert (tmp_path / "reports" / "s" / "report.html").exists()
     assert "lstm_tiny" in run("-m", "analysis.status", "study=s")
-    assert "dry run" in run(str(ROOT / "slurm" / "submit"), "experiment=demo", "dry_run=true")
+    assert "nothing was submitted" in run(str(ROOT / "slurm" / "submit"), "experiment=demo", "dry_run=true")
 
 
 @pytest.mark.slow

@@ -161,7 +161,7 @@ def test_the_command_prints_one_table(paths):
     ("text", "message"),
     [
         (["corpus.path=nowhere.txt"], "corpus.path=nowhere.txt: file not found"),
-        (["corpus.path=${paths.data}/a.txt", "paths.data=null"], "set PAIRSCALE_DATA"),
+        (["corpus.path=${paths.data}/a.txt", "paths.data=null"], "PAIRSCALE_DATA to the folder"),
     ],
 )
 def test_a_plan_without_its_text_is_refused(paths, text, message):

@@ -137,7 +137,7 @@ def test_changed_templates_are_scored_again_with_the_votes_that_count_them(confi
         return {name for name, at in times().items() if at != before.get(name)}
 
     assert len(scored_anew(config)) == 7  # five methods, items and tokens
-    assert "mean over 10 trials" in " ".join(capsys.readouterr().out.split())
+    assert "standard deviation across templates or trials" in " ".join(capsys.readouterr().out.split())
     rows, metadata = read_scores(path_of(run, "yes_no"))
     assert set(rows.groupby("template").size()) == {6}
     assert len(metadata["templates"]["templates"]) == len(set(rows["template"])) == 5
