@@ -74,7 +74,7 @@ def test_a_signal_saves_the_run_and_ends_it(store, tmp_path, alone, number, code
 def test_sigterm_in_a_slurm_job_saves_the_run_and_training_continues(store, tmp_path, alone):
     """SLURM requeues only jobs that it kills: one that ends by itself counts as finished."""
     process, folder = start(store, tmp_path / "runs", SLURM_JOB_ID="7")
-    message = "SIGTERM: saved, and training goes on"
+    message = "Received SIGTERM: the run is saved, and training continues"
     for times in (1, 2):
         process.kill(signal.SIGTERM)
         wait_until(lambda times=times: process.output().count(message) == times, f"the run to say so {times} times")
