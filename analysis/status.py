@@ -8,16 +8,18 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
 from statistics import fmean, median
+from typing import get_args
 
 from rich.console import Console
 from rich.table import Table
 
 from analysis.config import StatusConfig
-from analysis.run_states import MARKS, RunState, run_states
+from analysis.run_states import MARKS, RunState, State, run_states
 from pairscale import as_typed
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError, RunInUse, first_few
@@ -138,10 +140,13 @@ def select(states: Sequence[RunState], wanted: Sequence[str]) -> list[RunState]:
     """
     for value in wanted:
         if not any(_is_named(one, str(value)) for one in states):
-            raise ConfigError(
-                f"remove={value}: no run of the study matches. Give a run's name or its last 8 digits, a pattern such "
-                "as '*-s2-*', a setting such as seed=2, a state such as failed or missing, or study for all runs."
+            remedy = (
+                "Give a run's name or its last 8 digits, a pattern such as '*-s2-*', a setting such as seed=2, a state "
+                "such as failed or missing, or study for all runs."
             )
+            if close := get_close_matches(str(value), {*get_args(State), *(one.run for one in states), "study"}, 1):
+                remedy = f"Did you mean '{close[0]}'?"
+            raise ConfigError(f"remove={value}: no run of the study matches. {remedy}")
     return [one for one in states if any(_is_named(one, str(value)) for value in wanted)]
 
 

@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import io
 import os
+import re
 import string
 from abc import ABC, abstractmethod
 from array import array
@@ -242,6 +243,10 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
             )
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].partition("] ")[2] or str(error)
+        if too_small := re.search(r"required_chars\. \d+ vs (\d+)", reason):
+            reason = f"the characters of the text alone need {too_small[1]} entries. Use at least {too_small[1]}."
+        elif too_large := re.search(r"value <= (\d+)", reason):
+            reason = f"the text has only {too_large[1]} pieces. Use at most {too_large[1]}."
         raise ConfigError(f"tokenizer.vocab_size={config.vocab_size}: {reason}") from None
     return PieceTokenizer(config, model.getvalue())
 

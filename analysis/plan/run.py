@@ -15,6 +15,7 @@ from analysis.study.long_table import accuracies, runs
 from eval.config import EvalConfig
 from eval.published import number_of_paradigms
 from pairscale.command.line import current, key_of
+from pairscale.command.schemas import nearest
 from pairscale.errors import ConfigError
 from pairscale.files import write_text
 from train.config import run_id
@@ -34,7 +35,7 @@ def run(config: PlanCommand) -> None:
         )
     goal = Goal(config.goal, effect, config.analysis.confidence)
     assumed, about, rates, pairs = _assumed(config, goal)
-    name, overrides, sizes = _planned_runs(goal.kind, config.rate or rates)
+    name, overrides, sizes = _planned_runs(goal.kind, config.rate, rates)
     table = plan_grids(sizes, plan.pairs or [max(2, pairs // 10), pairs], goal, assumed, plan, config.sample.nested)
     path = Path(config.paths.reports, name, "plan.csv")
     write_text(path, table.to_csv(index=False))
@@ -51,8 +52,13 @@ def run(config: PlanCommand) -> None:
         print(shlex.join(["python", "-m", "eval", "-m", f"experiment={name}", *overrides, *axes]))
 
 
-def _planned_runs(goal: str, rate: float | dict[Any, float]) -> tuple[str, list[str], pd.DataFrame]:
-    """Return the name of the experiment, the overrides of its runs, and the cost of one seed for `plan_grids`."""
+def _planned_runs(
+    goal: str, given: float | dict[Any, float] | None, measured: dict[Any, float]
+) -> tuple[str, list[str], pd.DataFrame]:
+    """Return the name of the experiment, the overrides of its runs, and the cost of one seed for `plan_grids`.
+
+    `given` and `measured` are words per second, by model if a dictionary; the measured ones are used if none is given.
+    """
     line = current()
     name = line["experiment"]
     if name is None:
@@ -64,6 +70,10 @@ def _planned_runs(goal: str, rate: float | dict[Any, float]) -> tuple[str, list[
     costs = [(of.sample, of.model.name, of.recipe.budget.words_seen(of.sample.number)) for of in planned]
     rows = [(sample.number, sample.size, model, words) for sample, model, words in costs]
     table = pd.DataFrame(rows, columns=["sample_words", "size", "model", "words"])
+    models = sorted(table["model"].unique())
+    if isinstance(given, dict) and (unknown := sorted(set(given) - set(models))):
+        raise ConfigError(f"rate={given}: the experiment has no model '{unknown[0]}'. {nearest(unknown[0], models)}")
+    rate = given or measured
     table["hours"] = table["words"] / (table["model"].map(rate) if isinstance(rate, dict) else rate) / 3600
     groups = table.groupby(["sample_words", "size"])
     sizes = groups[["words", "hours"]].sum(skipna=False).assign(runs=groups.size()).reset_index("sample_words")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -225,9 +226,12 @@ def _score_files(found: Studies, benchmark: str | None, method: str | None, snap
         files = files[files["method"].where(has_method, files["method"].replace(STANDS_FOR)).eq(method)]
     if files.empty:
         known = "; ".join(sorted(set(found.files["benchmark"] + " by " + found.files["method"]))) or "none"
+        methods = set(found.files["method"])
+        close = [] if method is None or method in methods else get_close_matches(method, methods, 1)
+        remedy = f"Did you mean '{close[0]}'?" if close else "Score the runs with python -m eval."
         raise RunError(
-            f"{found}: no run has {method or 'any'} scores of {benchmark or 'minimal pairs'}. Scores found: {known}. "
-            "Score the runs with python -m eval."
+            f"{found}: no run has {method or 'any'} scores of {benchmark or 'minimal pairs'}. {remedy} Scores found: "
+            f"{known}."
         )
     of_runs = found.runs.assign(weights=found.details["digest"])
     files = files[files["is_snapshot"] == snapshots].join(of_runs, on="row").reset_index(drop=True)

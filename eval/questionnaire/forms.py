@@ -36,9 +36,14 @@ def read_texts(config: QuestionnaireConfig, language: str | None) -> dict[str, A
         schema, remedy = dict[str, str | dict[str, str]], "see eval/questionnaire/en.yaml"
         texts |= read_yaml(Path(config.texts).expanduser(), schema, InputError, remedy)
     if wrong := [name for name in {**like, **texts} if type(texts.get(name)) is not type(like.get(name))]:
+        if config.texts is None:
+            raise ConfigError(
+                f"questionnaire.language={language or 'null'}: there are no texts for this language. Use en or zh, or "
+                "give your own with questionnaire.texts=FILE."
+            )
         raise ConfigError(
-            f"Language {language}, questionnaire.texts={config.texts}: {first_few(wrong)} missing, unknown or of "
-            "another type than in eval/questionnaire/en.yaml. Set questionnaire.language=en or zh, or give all texts."
+            f"questionnaire.texts={config.texts}: {first_few(wrong)} are missing, unknown or of the wrong type. Give "
+            "all texts in eval/questionnaire/en.yaml, or set questionnaire.language=en or zh to replace only some."
         )
     return texts
 
