@@ -23,7 +23,10 @@ import pandas as pd
 from rich.progress import track
 
 AREAS = {  # files and folders of code, and of the tests that guard them
-    "samples": (["corpora/samples.py"], [f"tests/corpora/test_{name}.py" for name in ("samples", "domains")]),
+    "samples": (
+        ["corpora/samples.py"],
+        [f"tests/corpora/test_{name}.py" for name in ("samples", "domains", "shuffling")],
+    ),
     "store": (
         ["corpora/store.py", "corpora/text.py"],
         [f"tests/corpora/test_{name}.py" for name in ("store", "sources", "samples", "domains", "together")],

@@ -34,6 +34,15 @@ DOCUMENTS = [
 ]
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_sample_of_several_domains_counts_the_words_of_each(tmp_path, count):
+    chosen = [one for one in DOCUMENTS if one.source in list(SHARES)[:count]]
+    write_text_store(tmp_path / "text", chosen, "treebank", SplitConfig(seed=0, valid=0.1, test=0.1), {})
+    text = TextStore(tmp_path / "text")
+    drawn = sample(text, 300)
+    assert drawn.domains == (sizes_by_domain(text, drawn) if count > 1 else {})
+
+
 @pytest.fixture(scope="module")
 def text(tmp_path_factory) -> TextStore:
     folder = tmp_path_factory.mktemp("domains")

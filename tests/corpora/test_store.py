@@ -12,7 +12,7 @@ import corpora.prepare
 import corpora.store
 from corpora.config import CorporaConfig, SplitConfig
 from corpora.prepare import known_sizes, prepare
-from corpora.store import ranges
+from corpora.store import dtype_of, ranges
 from corpora.text import Document, TextStore, split_of, write_text_store
 from corpora.tokenizers import EOS, UNK
 from corpora.words import count_characters, count_words
@@ -122,7 +122,15 @@ def test_the_token_store_holds_the_output_of_the_tokenizer(path, monkeypatch, to
     assert store.gather(order[:0]).tolist() == []
     assert ranges(np.array([3, 0, 7]), np.array([5, 0, 8])).tolist() == [3, 4, 7]
     assert store.tokens.dtype == (np.uint8 if len(corpus.tokenizer) <= 256 else np.uint16)
+    assert store.manifest["tokens"] == len(store.tokens)
     assert store.manifest["unknown"] == int((store.tokens == UNK).sum())
+
+
+@pytest.mark.parametrize(
+    ("entries", "dtype"), [(256, np.uint8), (257, np.uint16), (65536, np.uint16), (65537, np.uint32)]
+)
+def test_ids_take_the_smallest_type_that_has_all_of_them(entries, dtype):
+    assert dtype_of(range(entries)) == dtype
 
 
 def test_the_tokenizer_is_fitted_on_the_train_split_or_the_sample(path):

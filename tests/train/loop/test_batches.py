@@ -182,6 +182,13 @@ def test_ranks_read_the_parts_of_a_step(objective):
         assert len(parts[0].targets) == len(parts[1].targets)
 
 
+def test_ranks_read_their_own_columns():
+    whole = Columns(stream(50), 10, of_columns(batch=5))
+    ranks = [Columns(stream(50), 10, of_columns(batch=5), (rank, 3)) for rank in range(3)]
+    for step in range(whole.steps_per_epoch):
+        assert torch.equal(torch.cat([one.at(step).targets for one in ranks]), whole.at(step).targets)
+
+
 def test_parts_of_a_step_have_the_loss_of_the_whole():
     nats = np.random.default_rng(0).random((5, 8))  # of each place
 
