@@ -1,4 +1,4 @@
-"""The command `python -m corpora`: prepare a corpus and print its sizes."""
+"""Run the command `python -m corpora`, which prepares a corpus and prints its sizes."""
 
 from corpora.config import CorporaConfig
 from pairscale.command.main import main

@@ -1,4 +1,4 @@
-"""The command `python -m corpora.annotate`: parse a corpus and write the trees next to its text."""
+"""Run the command `python -m corpora.annotate`, which parses a corpus and writes the trees next to its text."""
 
 from corpora.config import AnnotateConfig
 from pairscale.command.main import main
