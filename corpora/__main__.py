@@ -6,7 +6,7 @@ from pairscale.command.main import main
 
 def run(config: CorporaConfig) -> None:
     """Prepare the corpus of a configuration."""
-    from corpora.run import prepare_corpus  # deferred: --help starts at once
+    from corpora.run import prepare_corpus  # imported here, so that --help starts at once
 
     prepare_corpus(config)
 

@@ -129,7 +129,7 @@ class HubCorpusConfig(CorpusConfig):
 
 @dataclass(kw_only=True)
 class GulordavaCorpusConfig(CorpusConfig):
-    """The pretokenised Wikipedia of Gulordava et al. 2018: train.txt, valid.txt and test.txt."""
+    """The pretokenised Wikipedia of Gulordava et al. 2018, in the files train.txt, valid.txt and test.txt."""
 
     url: str = field(metadata=NOT_IN_DIGEST)  # address of the folder with the published files
     path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a local folder with the three files
@@ -180,8 +180,8 @@ class Construction:
     name: str = field(metadata=NOT_IN_DIGEST)  # name of the construction, as used in the names of runs and curves
     description: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # what the filter finds, in one line
     source: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # the paper that defines the construction
-    # The paradigms of each benchmark that test the construction. Without it, these lack direct evidence, and all others
-    # lack only indirect evidence.
+    # The paradigms of each benchmark that test the construction. If it is removed, these lack direct evidence. All
+    # other paradigms lose only indirect evidence.
     paradigms: dict[str, list[str]] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
@@ -214,8 +214,8 @@ class FilterConfig(Construction):
     # Lists of nodes in the language of spaCy's DependencyMatcher (corpora/constructions/patterns.py). The first node of
     # each pattern is the word that is counted.
     patterns: list[Any]
-    # Exceptions, written as patterns: a match doesn't count if one of them also matches. Nodes with the same name are
-    # the same word. An exception applies to the patterns that contain a node with the name of its first node.
+    # Exceptions, written as patterns: a match is ignored if one of them also matches. Nodes with the same name are the
+    # same word. An exception applies to the patterns that contain a node with the name of its first node.
     without: list[Any] = field(default_factory=list)
     # How ablate.action=replace rewrites a match (corpora/constructions/patterns.py): one rule for all patterns, or a
     # list with one rule per pattern.
@@ -243,7 +243,7 @@ class FilterConfig(Construction):
         )
 
     def rules(self) -> list[Rule | None]:
-        """Compile each pattern's rewriting rule, or return None for it. Raises ConfigError if a rule is invalid."""
+        """Compile each pattern's rewriting rule (None if it has none). Raises ConfigError if a rule is invalid."""
         patterns, _ = self.compiled()
         if self.rewrite is None:
             return [None] * len(patterns)
@@ -325,7 +325,7 @@ class ConlluConfig(ParserConfig):
 def check_chosen(corpus: CorpusConfig) -> None:
     """Raise ConfigError if no corpus is chosen."""
     if isinstance(corpus, NoCorpusConfig):
-        from pairscale.command.compose import group_files  # imported here because it imports Hydra
+        from pairscale.command.compose import group_files  # imported here, because it imports Hydra
 
         names = ", ".join(name for name in group_files("corpus") if name != "none")
         raise ConfigError(f"No corpus chosen. Add corpus=NAME, where NAME is one of {names}.")
@@ -428,7 +428,7 @@ class CorporaConfig(TextConfig):
         """A message that the filter has no effect, or None if it has an effect or there is no filter."""
         if self.filter is None or self.ablate.acts:
             return None
-        return f"filter={self.filter.name} isn't used: ablate.action=none. Samples are drawn from the full text."
+        return f"filter={self.filter.name} isn't used with ablate.action=none. Samples are drawn from the full text."
 
     def of_run(self) -> Self:
         """Return the configuration without the settings that its ablation does not use.

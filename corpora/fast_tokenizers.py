@@ -67,9 +67,9 @@ def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dic
     and a text also ends with `<eos>`. With SentencePiece, words (`word_ids`) are separated by white space. Otherwise,
     each token is a word. Raises ConfigError if `<pad>` or `<mask>` is a word of the text.
 
-    Two segmentations into unigram pieces can be equally probable, such as "III" as "I", "II" and as "II", "I".
-    SentencePiece then decides by the rounding of its float32 sums, and this tokenizer may choose the other order of the
-    same pieces. This happens in 5 of a million English and 40 of a million Chinese sentences.
+    Two segmentations into unigram pieces can be equally probable. For example, "III" can be cut into "I", "II" or "II",
+    "I". SentencePiece then decides by the rounding of its float32 sums, and this tokenizer may choose the other order
+    of the same pieces. This happens in 5 of a million English and 40 of a million Chinese sentences.
     """
     if masked:
         check_masked(tokenizer)

@@ -202,7 +202,7 @@ def _judgements(path: Path, text: TextStore) -> dict[int, bool]:
         ) from None
     if missing := [name for name in COLUMNS if name not in table]:
         raise InputError(
-            f"{path}:1: this sheet has no column {', '.join(missing)}. Add it: a sheet needs the columns "
+            f"{path}:1: this sheet has no column {', '.join(missing)}. Add it. A sheet needs the columns "
             f"{', '.join(COLUMNS)}."
         )
     lines = text.folder / "text.txt"

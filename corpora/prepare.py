@@ -135,7 +135,7 @@ class Corpus:
     def store(self) -> TokenStore | None:
         """The token store, which is prepared if it is missing.
 
-        None if the tokenizer is fitted to the sample, or if the sample is so small that encoding only it is faster.
+        None if the tokenizer is fitted to the sample, or is so small that encoding only the sample is faster.
         """
         if self.config.tokenizer.fit_on == "sample":
             return None
@@ -182,7 +182,7 @@ class Corpus:
         return np.diff(begins, append=len(of))
 
     def held_out(self, split: str, words: int) -> HeldOut:
-        """Encode randomly chosen sentences of a split. They are whole, and the same for all runs.
+        """Encode randomly chosen whole sentences of a split, which are the same for all runs.
 
         Args:
             split: "valid" or "test".
@@ -256,9 +256,9 @@ def prepare_text(config: TextConfig) -> TextStore:
     for key, value in description.items():
         recorded = text.manifest.get(key)
         if key != "source" and recorded != value:  # the source follows from the other values
-            differing = f"This text was prepared with {key}={recorded}, but now {key}={value}"
+            differing = f"this text was prepared with {key}={recorded}, but the current value is {value}"
             if key == "corpus.path" and recorded and (names := {name for name, _ in recorded.items() ^ value.items()}):
-                differing = f"This text was prepared from other files ({', '.join(sorted(names))})"
+                differing = f"this text was prepared from other files ({', '.join(sorted(names))})"
             raise StoreError(
                 f"{folder}: {differing}. Choose another corpus.name for the new text, or remove {folder.parent}."
             )

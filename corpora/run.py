@@ -129,7 +129,7 @@ def _tokenizer(corpus: Corpus, vocabulary: int) -> list[str]:
     tokens = len(held_out.tokens) - held_out.sentences
     lines = [
         f"Tokenizer {config.name}: {vocabulary:,} types. The valid split has {tokens / held_out.words:.3f} tokens per "
-        f"word; {held_out.unk / tokens:.2%} of them are <unk>."
+        f"word, and {held_out.unk / tokens:.2%} of the tokens are <unk>."
     ]
     if corpus.store is not None:
         lines.append(f"All splits: {corpus.store.manifest['tokens']:,} tokens, including <eos>.")

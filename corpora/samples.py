@@ -2,7 +2,7 @@
 
 A sample depends only on the digest of the text and on its unit, count, size, seed, nesting, strata, domains and
 ablation. It is the beginning of a seeded permutation of the units (sentences or documents), and its last unit is cut.
-An ablation skips sentences, even within documents. A choice of domains skips all other domains. Samples with the same
+An ablation skips sentences, even within documents. If domains are chosen, all others are skipped. Samples with the same
 seed therefore share the rest of their text, in the same order, with and without an ablation.
 
 With strata, each domain contributes its first units in the permutation, up to its share of the train split, and the

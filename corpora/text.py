@@ -139,8 +139,8 @@ class TextStore:
         path = self.folder / "text.txt"
         if sha256_file(path) != self.manifest["text_digest"]:
             raise StoreError(
-                f"{path}: this file has changed, because its digest differs from its manifest. Remove {self.folder} to "
-                "prepare it again."
+                f"{path}: this file has changed since it was written (its digest differs from its manifest). Remove "
+                f"{self.folder} to prepare it again."
             )
 
     def sentence(self, index: int) -> str:

@@ -302,8 +302,8 @@ def load_tokenizer(folder: Path, text: str | None = None) -> Tokenizer:
         raise StoreError(f"{path}: this file can't be read ({error.strerror}). {_REMOVE.capitalize()}.") from None
     if hashlib.sha256(vocabulary).hexdigest() != description.digest:
         raise StoreError(
-            f"{path}: this file has changed, because its digest differs from {folder / 'tokenizer.json'}. "
-            f"{_REMOVE.capitalize()}."
+            f"{path}: this file has changed since it was written (its digest differs from "
+            f"{folder / 'tokenizer.json'}). {_REMOVE.capitalize()}."
         )
     try:
         if (config.kind in PIECE_KINDS) != (path.suffix == ".spm"):

@@ -61,8 +61,8 @@ def sample_again(config: Mapping[str, Any], manifest: Mapping[str, Any] | None, 
         raise StoreError(str(error)) from None
     if manifest is not None and digest != manifest["corpus"]["sample"]["digest"]:
         raise StoreError(
-            f"{folder}: the run was trained on another text, because its sample has another digest. Set paths.store to "
-            "the store that the run used."
+            f"{folder}: the run was not trained on this text (its sample has another digest). Set paths.store to the "
+            "store that the run used."
         )
     return corpus
 

@@ -1,4 +1,4 @@
-"""Define fixtures for data and programs that a machine may lack. They skip with a reason, and skips are checked."""
+"""Define fixtures for data and programs that a machine may lack. Their tests are then skipped with a reason."""
 
 import gc
 import importlib.util

@@ -1,4 +1,4 @@
-"""Draw matched controls. For each sentence with a construction, this is a similar sentence to remove instead.
+"""Draw matched controls, which are similar sentences to remove instead of the sentences with a construction.
 
     store/<corpus>/control-<digest>/
         sentences.npy       the training sentences with the construction, ascending
@@ -123,7 +123,7 @@ def words_of_sentences(text: TextStore, layer: Layer | None) -> Iterator[list[st
 
 
 def mean_log_frequencies(sentences: Iterable[Sequence[str]], counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return each sentence's mean log word frequency in nats, which is 0 for a sentence without words: (sentences,).
+    """Return each sentence's mean log word frequency in nats (sentences,). It is 0 for sentences without words.
 
     A word's frequency is its number of occurrences in the sentences for which `counted` (sentences,) is True, but at
     least 1. Upper and lower case are not distinguished.

@@ -29,7 +29,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Intervention:
-    """The sentences of the train split that samples skip or read in a rewritten form because of an ablation."""
+    """An ablation applied to a text. It determines which training sentences samples skip or read in rewritten form."""
 
     filter: FilterConfig | RegexFilter
     config: AblateConfig
@@ -60,7 +60,7 @@ class Intervention:
 
     @property
     def sizes(self) -> dict[str, Any]:
-        """The settings of the intervention and its effect on the train split, for manifests.
+        """The settings of the intervention and its effect on the train split, as recorded in manifests.
 
         "sentences" and "words" count the text that is skipped or rewritten. "matching" counts the sentences with the
         construction, and their words.
@@ -135,7 +135,7 @@ def intervene(
         control = matched_control(text, layer, matches.digest, matching, others, seed)
         skipped = np.sort(control.of(changed))
     elif config.action == REPLACE:
-        assert layer is not None  # CorporaConfig allows rules of trees only
+        assert layer is not None  # CorporaConfig allows this action only for patterns over trees
         assert isinstance(construction, FilterConfig)
         read = rewritten_text(text, layer, matches, construction, changed, seed)
         skipped = np.setdiff1d(changed, read.rewritten, assume_unique=True)

@@ -38,7 +38,7 @@ class RewrittenText(TextStore):
     """A text with some sentences rewritten, but with the same documents, splits and domains."""
 
     def __init__(self, text: TextStore, sentences: Mapping[int, str]):
-        """Replace the sentences with the given indices by new ones."""
+        """Replace some sentences. `sentences` maps their indices to the new sentences."""
         super().__init__(text.folder)
         self.rewritten: Numbers = np.array(sorted(sentences), np.int64)
         self._sentences = dict(sentences)
@@ -126,7 +126,7 @@ def rewritten_text(
         chosen: Indices of the sentences to rewrite, ascending.
         seed: Seed for drawing other words.
 
-    Raises ConfigError if the filter has no rules, or if they apply to no sentence.
+    Raises ConfigError if the filter has no rules, or if they don't apply to any sentence.
     """
     rules = config.rules()
     if not any(rules):
@@ -239,7 +239,7 @@ def _span(tree: Tree, slot: Slot, words: Mapping[str, int], named: set[int]) -> 
 
 
 def _phrase(tree: Tree, word: int, without: set[int]) -> set[int]:
-    """Return a word and all its direct and indirect dependents, except words of `without` and their dependents."""
+    """Return a word and all its direct and indirect dependents, except words in `without` and their dependents."""
     phrase = {word}
     grown = True
     while grown:

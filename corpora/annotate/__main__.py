@@ -6,7 +6,7 @@ from pairscale.command.main import main
 
 def run(config: AnnotateConfig) -> None:
     """Annotate the corpus of a configuration."""
-    from corpora.annotate.run import annotate  # deferred: --help starts at once
+    from corpora.annotate.run import annotate  # imported here, so that --help starts at once
 
     annotate(config)
 

@@ -164,7 +164,7 @@ def part_path(folder: Path, number: int) -> Path:
 
 
 def check_made(folder: Path, made: Mapping[str, Any]) -> None:
-    """Raise StoreError if the folder already has parts of an annotation that were made from something else."""
+    """Raise StoreError if the folder already contains parts of an annotation that were made from something else."""
     if not any(folder.glob("part-*")):
         return
     recorded = read_json(folder / MADE, dict[str, Any], StoreError, f"remove {folder} to annotate again")

@@ -115,7 +115,7 @@ def _parser_of_parts(
 
 def _print_result(console: Console, layer: Layer, seconds: float) -> None:
     words = int(layer.manifest["words"])
-    console.print(f"{layer.name}: {len(layer):,} sentences, {words:,} words (as counted by Universal Dependencies)")
+    console.print(f"{layer.name}: {len(layer):,} sentences, {words:,} words (according to Universal Dependencies)")
     if seconds:
         own, others = peak_memory(), peak_memory(children=True)
         memory = f"{own / 2**20:,.0f} MiB" + (f" and {others / 2**20:,.0f} MiB per process" if others > own else "")
@@ -132,8 +132,8 @@ def _print_state(console: Console, config: AnnotateConfig, text: TextStore, fold
         words, processes = _words(text, missing), config.processes or available_cores()
         rate = min(processes, len(missing)) * _rate(config, text, missing[0] * PART_SENTENCES)
         console.print(
-            f"Parsing {words:,} words will take about {clock(words / rate)} ({rate:,.0f} words/s, {processes} "
-            f"processes) and {words * WORD_BYTES / 2**20:,.0f} MiB of disk space."
+            f"Parsing {words:,} words will take about {clock(words / rate)} ({rate:,.0f} words/s, "
+            f"processes={processes}) and {words * WORD_BYTES / 2**20:,.0f} MiB of disk space."
         )
 
 

@@ -113,7 +113,7 @@ class _Restricted:
     def _completed(
         self, match: dict[int, int], nodes: Sequence[int], candidates: Candidates, heads: Sequence[int]
     ) -> Iterator[dict[int, int]]:
-        """Yield each extension of a match by words for `nodes`. It must have words for the nodes they are joined to."""
+        """Yield each way to extend a match with words for `nodes`, whose earlier nodes must already have words."""
         if not nodes:
             yield match
             return

@@ -121,7 +121,7 @@ def _occurrences(text: TextStore, layer: Layer, config: FilterConfig) -> Arrays:
 
 
 def _search(layer: Layer, config: FilterConfig) -> Callable[[range], list[tuple[int, Occurrence]]]:
-    """Return a function that finds the occurrences in a range of sentences. It returns each with its sentence."""
+    """Return a function that finds the occurrences in a range of sentences, and returns each with its sentence."""
     matcher = Matcher(config)
 
     def search(batch: range) -> list[tuple[int, Occurrence]]:

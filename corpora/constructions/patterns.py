@@ -129,9 +129,9 @@ def _node(node: Any, before: Sequence[str], where: str) -> Node:
     keys = ["LEFT_ID", "REL_OP", "RIGHT_ID", "RIGHT_ATTRS"] if before else ["RIGHT_ID", "RIGHT_ATTRS"]
     if not isinstance(node, dict) or set(node) != set(keys):
         got = ", ".join(map(str, node)) if isinstance(node, dict) else repr(node)
-        position = "the first node" if not before else "a node after the first"
+        position = "The first node" if not before else "A node after the first"
         raise ConfigError(
-            f"{where}: this node has the wrong keys ({got or 'none'}). Write {position} with exactly the keys "
+            f"{where}: this node has the wrong keys ({got or 'none'}). {position} needs exactly the keys "
             f"{', '.join(keys)}."
         )
     name = node["RIGHT_ID"]
@@ -188,7 +188,7 @@ def _check(attribute: str, predicate: str, operand: Any, place: str) -> Check:
         if attribute == "POS":
             _check_among(place, value, UPOS)
         if attribute == "MORPH" and not all("=" in feature for feature in value.split("|") if value):
-            raise ConfigError(f"{place}={value}: this is not a feature. Write it like Number=Sing.")
+            raise ConfigError(f"{place}={value}: this is not a feature. Write a feature such as Number=Sing.")
     split = _features if attribute == "MORPH" else _alone
     values, sets = frozenset(operand), frozenset(map(split, operand))
     checks: dict[str, Check] = {
@@ -212,7 +212,7 @@ def _alone(value: str) -> frozenset[str]:
 
 
 def _regex(expression: Any, place: str) -> Check:
-    import regex  # slow to import, and most patterns have none
+    import regex  # slow to import, and most patterns have no regular expression
 
     try:
         search = regex.compile(expression).search
@@ -271,8 +271,8 @@ def compile_rules(rules: Any, patterns: Sequence[Pattern], where: str) -> list[R
         rules = [rules] * len(patterns)
     if not isinstance(rules, list) or len(rules) != len(patterns):
         raise ConfigError(
-            f"{where}={rules!r:.80}: this is not a valid list of rules. Write one rule, or a list with {len(patterns)} "
-            "(one rule per pattern)."
+            f"{where}={rules!r:.80}: this is not a valid list of rules. Write one rule, or a list with as many rules "
+            f"as there are patterns ({len(patterns)})."
         )
     compiled = zip(rules, patterns, strict=True)
     return [_rule(rule, nodes, f"{where}[{number}]") for number, (rule, nodes) in enumerate(compiled)]

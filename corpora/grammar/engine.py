@@ -9,8 +9,8 @@ when it is drawn, because its later words depend on the rows that are drawn firs
       phrases        Heading[features]: {line: weight}. All headings that match a phrase are used. A literal feature
                      matches if it shares a value with the phrase's feature.
       zipf           Weights for tables without a column `weight`. The r-th matching row has the weight
-                     (r + shift) ** -exponent. If it is null, all weights are equal.
-      length         Minimum and maximum number of words in a sentence, including the final mark. By default, no limits.
+                     (r + shift) ** -exponent. With null, all weights are equal.
+      length         Minimum and maximum number of words in a sentence, including the final mark. No limits by default.
       document       Minimum and maximum number of sentences per document, if the grammar generates text.
       spelling       Either english or mandarin.
       vowel_sound    Words that begin with a vowel sound but a consonant letter, such as [hour].
@@ -70,7 +70,7 @@ class English:
         return "".join(word if word in MARKS else f" {word}" for word in spelt)[1:]
 
     def length(self, spelt: Sequence[str]) -> int:
-        """Return the length that must be the same for both sentences of a pair, like their number of entries."""
+        """Return a sentence's length. Both sentences of a pair must have the same length and number of entries."""
         return len(spelt)
 
 
@@ -145,7 +145,7 @@ class _Option(NamedTuple):
 
 
 class Grammar:
-    """A grammar over tables of words, which is compiled as it is used. `knows` restricts the words as in Lexicon.
+    """A grammar over tables of words, which is compiled on demand. `knows` restricts the words as in Lexicon.
 
     Raises InputError if the grammar is invalid or doesn't fit the tables.
     """
@@ -271,7 +271,9 @@ class Grammar:
     def _match(self, heading: Symbol, symbol: Symbol) -> Binding | None:
         """Return the values of a heading's variables for a phrase, or None if the phrase does not match."""
         if len(heading.arguments) != len(symbol.arguments):
-            raise InputError(f"grammar.yaml: {symbol} and {heading} have different numbers of features. Correct one.")
+            raise InputError(
+                f"grammar.yaml: {symbol} and {heading} have different numbers of features. Correct one of them."
+            )
         binding: dict[str, str] = {}
         for pattern, value in zip(heading.arguments, symbol.arguments, strict=True):
             allowed = self.variables.get(pattern, pattern.split("|"))

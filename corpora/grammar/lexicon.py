@@ -13,7 +13,7 @@ Row = dict[str, str]  # cells by column
 
 
 class NothingFits(InputError):
-    """An error for a valid symbol that no word of the lexicon, or of the restricting vocabulary, fits."""
+    """The error for a valid symbol that doesn't fit any word of the lexicon, or of the restricting vocabulary."""
 
 
 class Entry(str):

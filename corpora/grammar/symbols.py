@@ -33,7 +33,7 @@ _REFERENCE = re.compile(r"([a-z][a-z0-9_]*)\.(-?[a-z_]+)")
 
 
 class Symbol(NamedTuple):
-    """A symbol of a line: a phrase, a form of a table's row, or a word."""
+    """A symbol in a line, which is a phrase, a form of a table's row, or a word."""
 
     name: str
     form: str | None
@@ -89,7 +89,7 @@ def _bound(value: str, binding: Binding) -> str:
 
 
 def parse_symbol(text: str, where: str) -> Symbol:
-    """Parse a symbol. A mark such as "." is a word. An InputError's message begins with `where`."""
+    """Parse a symbol. A mark such as "." is a word. Raises InputError, with a message that begins with `where`."""
     match = _SYMBOL.fullmatch(text)
     if text in MARKS or (not match and _WORD.fullmatch(text)):
         return Symbol(text, None, ())
@@ -109,5 +109,5 @@ def split_symbols(text: str) -> list[str]:
 
 
 def parse_symbols(text: str, where: str) -> list[Symbol]:
-    """Parse the symbols of a line. Raises InputError, with a message beginning with `where`, for an invalid symbol."""
+    """Parse the symbols of a line. Raises InputError, with a message that begins with `where`, if one is invalid."""
     return [parse_symbol(part, where) for part in split_symbols(text)]

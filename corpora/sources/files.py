@@ -44,12 +44,12 @@ def source_files(config: FilesCorpusConfig) -> list[SourceFile]:
                 else ""
             )
             raise InputError(
-                f"corpus.path={entry}: there are no files with the extension {' or '.join(_endings(config))}. Correct "
-                f"the path.{copy}"
+                f"corpus.path={entry}: there are no files that end in {', '.join(_endings(config))}. Correct the path."
+                f"{copy}"
             )
         files += [source_file(path, config) for path in paths]
     if not files:
-        raise ConfigError(f"corpus.path={config.path}: this names no files. Use a file, a folder, a glob, or a list.")
+        raise ConfigError(f"corpus.path={config.path}: this setting is empty. Use a file, a folder, a glob, or a list.")
     _check_names(files)
     _check_splits(files, config)
     return files
@@ -86,7 +86,7 @@ def check_domains(config: CorpusConfig, available: Iterable[str]) -> None:
     names = sorted(available)
     if unknown := sorted(set(config.domains or ()) - set(names)):
         raise ConfigError(
-            f"corpus.domains: there is no domain {', '.join(unknown)} in {config.name}. Use {', '.join(names)}."
+            f"corpus.domains: there is no domain {', '.join(unknown)} in {config.name}. Choose from {', '.join(names)}."
         )
 
 
@@ -131,8 +131,8 @@ def _check_splits(files: list[SourceFile], config: FilesCorpusConfig) -> None:
     splits = {file.split: file.path for file in files}
     if isinstance(config, BabylmCorpusConfig) and config.published_splits and set(splits) == {None}:
         raise ConfigError(
-            f"corpus.path={config.path}: there are no *.train files, as in the text data of BabyLM. Correct the path, "
-            "or use corpus=local to read other text."
+            f"corpus.path={config.path}: there are no *.train files, which BabyLM's text data contains. Correct the "
+            "path, or use corpus=local to read other text."
         )
     if set(splits) == {None}:
         return

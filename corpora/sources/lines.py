@@ -40,7 +40,7 @@ def lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def decode_line(line: bytes, where: str) -> str:
-    """Decode a line, without its line break and byte order mark. An InputError's message begins with `where`."""
+    """Decode a line without line break and byte order mark. Raises InputError, whose message begins with `where`."""
     if len(line) == MAX_LINE:
         raise InputError(
             f"{where}: this line is longer than {MAX_LINE >> 20} MiB, so the file is probably not text. Use a text "

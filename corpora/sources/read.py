@@ -114,7 +114,7 @@ def _digests(config: FilesCorpusConfig, known: Mapping[str, str]) -> dict[str, s
 
 
 def check_source(config: CorpusConfig) -> None:
-    """Raise InputError if a local file or folder of a corpus does not exist, and ConfigError for other wrong values."""
+    """Raise InputError if a corpus's local file or folder does not exist, and ConfigError for other invalid values."""
     if isinstance(config, FilesCorpusConfig):
         if not config.path:
             raise ConfigError("No text is chosen. Add corpus.path=FILE (or a folder, a glob, or a list of them).")
@@ -181,8 +181,8 @@ def _with_splits(config: FilesCorpusConfig, stream: Iterable[Document]) -> Itera
     if missing:
         shares = " and ".join(f"{getattr(config.split, split):.1%} for {split}" for split in missing)
         say(
-            f"corpus {config.name}: there are no files for {' and '.join(missing)}. Documents from *.train are used "
-            f"instead ({shares})."
+            f"corpus {config.name}: there are no files for {' and '.join(missing)}. Instead, documents from *.train "
+            f"are used ({shares})."
         )
     for document in stream:
         if missing and document.split == "train":
@@ -214,16 +214,16 @@ def _texts(rows: Iterable[tuple[str, Any]], text_field: str) -> Iterator[str]:
     for where, row in rows:
         if not isinstance(row, dict):
             raise InputError(
-                f"{where}: this line contains a {type(row).__name__}. It must contain an object with a field "
-                f"'{text_field}'."
+                f"{where}: this line contains a value of type {type(row).__name__}. It must contain an object with a "
+                f"field '{text_field}'."
             )
         if text_field not in row:
             raise InputError(f"{where}: there is no field '{text_field}'. Set corpus.text_field to {' or '.join(row)}.")
         value = row[text_field]
         if not isinstance(value, str):
             raise InputError(
-                f"{where}: the field '{text_field}' contains a {type(value).__name__}, not text. Correct "
-                "corpus.text_field."
+                f"{where}: the field '{text_field}' contains a value of type {type(value).__name__}, not text. Set "
+                "corpus.text_field to another field."
             )
         if _SURROGATE.search(value):
             raise InputError(

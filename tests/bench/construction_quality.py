@@ -13,7 +13,7 @@ may have shaped its judgements. The sets are:
     enriched:CONSTRUCTION   sentences of any split with words that often occur with a rare construction, such as "there"
                 or "at least". Measurements on them apply only to such sentences.
 
-This file is never changed. `construction_corrections.csv` contains corrected labels for clear mistakes, with reasons.
+These labels are never changed. `construction_corrections.csv` contains corrections of clear mistakes, with reasons.
 They were corrected after the patterns were run, because disagreements also reveal the annotator's mistakes.
 `construction_matches.csv` contains judgements of matches in another text.
 

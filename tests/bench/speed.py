@@ -73,7 +73,7 @@ def figure(name: str, unit: str, values: list[float], goal: float | None = None)
 
 def measured(*arguments: str) -> tuple[float, float]:
     """Run `python ...` and return its time from start to end in seconds, and its peak memory in GB."""
-    # Let Python cache compiled modules, because every command would otherwise compile ours again in many containers.
+    # Let Python cache compiled modules. Containers often forbid this, so every command would compile ours again.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = time.perf_counter()
     command = [sys.executable, "-c", MEASURED, sys.executable, *arguments]

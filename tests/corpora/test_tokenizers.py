@@ -164,9 +164,7 @@ def test_no_text_is_left_out_of_a_fit(kind, text):
 
 
 @pytest.mark.parametrize("kind", PIECES)
-@pytest.mark.parametrize(
-    ("size", "reason"), [(20_000, "too high"), (20, "small"), (None, "needs a number, such as 8000")]
-)
+@pytest.mark.parametrize(("size", "reason"), [(20_000, "too high"), (20, "small"), (None, "such as 8000")])
 def test_impossible_vocabulary_sizes_raise_one_line_errors(kind, size, reason):
     with pytest.raises(ConfigError, match=rf"tokenizer\.vocab_size={size or 'null'}: .*{reason}") as caught:
         fit(kind, vocab_size=size)
@@ -178,7 +176,7 @@ def test_damaged_tokenizers_raise_one_line_errors(tmp_path):
     vocabulary, description = tmp_path / "vocab.txt", tmp_path / "tokenizer.json"
     content = json.loads(description.read_text())
     vocabulary.write_text(vocabulary.read_text().replace("dog", "god"))
-    with pytest.raises(StoreError, match=r"vocab\.txt: its digest differs .* Remove the folder to fit it again"):
+    with pytest.raises(StoreError, match=r"vocab\.txt: .*digest differs .* Remove the folder to fit it again"):
         load_tokenizer(tmp_path)
     description.write_text(json.dumps({**content, "version": 99}))
     with pytest.raises(StoreError, match=r"version 99, but this pairscale reads version 1"):

@@ -64,7 +64,7 @@ class OpenPage:
 
 
 def violations(page: Page) -> dict[str, str]:
-    """Expand all parts of a page, and return the rules that axe finds violated, with the first element of each."""
+    """Expand all parts of a page, and return the rules that axe reports as violated, each with its first element."""
     from axe_playwright_python.sync_playwright import Axe
 
     page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")

@@ -22,8 +22,8 @@ def ages(seed: int = 0) -> pd.DataFrame:
 def write_study(folder: Path, noise: float = 0.3, occurrences: int = 6) -> pd.DataFrame:
     """Write runs and their surprisals for a text below `folder`. Return the ages of acquisition.
 
-    A word's surprisal falls from 10 bits (chance) along a sigmoid, plus noise. The later children learn a word, the
-    later is the sigmoid's middle. Each word occurs `occurrences` to `occurrences` + 4 times.
+    A word's surprisal falls from 10 bits (chance) along a sigmoid, plus noise. The sigmoid's middle is later for words
+    that children learn later. Each word occurs `occurrences` to `occurrences` + 4 times.
     """
     table = ages()
     middle = 17.5 + 3 * (table["age"].to_numpy() - 16) / 24  # log2 of the number of words, from 185k to 1.5M words

@@ -65,7 +65,7 @@ def _run(
 
 
 class Command:
-    """A running command in `folder`, which is a package or Python script with its arguments.
+    """A running command, which is a package or a Python script with its arguments. It runs in `folder`.
 
     `environment` is added to the tests' environment. `before` is called in the new process.
     """

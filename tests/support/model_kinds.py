@@ -23,12 +23,12 @@ SIZES = {
     "use_cache": False, "q_lora_rank": 16, "kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 8,
     "qk_head_dim": 16, "v_head_dim": 8, "rotary_dim": 8, "attention_hidden_size": 64,
 }  # fmt: skip
-# Fields with which kinds change their logits. These values change them much. An untied head has a zero row for padding.
+# Fields that change a kind's logits, with values that have a large effect. An untied head has a zero row for padding.
 LOGITS = {"logits_scaling": 8.0, "logit_scale": 0.3, "final_logit_softcapping": 5.0}
 
 # Kinds that the scorer doesn't support, and its error messages.
 REFUSED = {("causal", "xlnet"): "isn't a causal model"}
-# Kinds whose logits change slightly, in nats, with the number of following tokens. The loop reads one more token.
+# Kinds whose logits change slightly (in nats) with the number of following tokens. The loop reads one more token.
 INEXACT = {"prophetnet": 1e-3}
 
 

@@ -38,7 +38,7 @@ def made_up_table(
 def write_made_up_surprisals(
     file: Path, words: Path, hidden: np.ndarray, r: float, seed: int, **reading
 ) -> pd.DataFrame:
-    """Write surprisals for a words file of analysis.reading, correlated with `hidden` by r, and return them."""
+    """Write surprisals for a words file of analysis.reading, and return them. Their correlation with `hidden` is r."""
     rng = np.random.default_rng(seed)
     rows = pd.DataFrame([json.loads(line) for line in words.read_text().splitlines()])
     nats = 8 + 3 * (r * hidden + np.sqrt(1 - r**2) * rng.normal(size=len(hidden)))

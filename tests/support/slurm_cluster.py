@@ -88,7 +88,7 @@ class Cluster:
         daemons = [pid for pid, command, _ in self._processes() if command.endswith(slurmd)]
         assert daemons
         for pid in [*daemons, *self.processes(task)]:
-            with contextlib.suppress(ProcessLookupError):  # ended together with another process
+            with contextlib.suppress(ProcessLookupError):  # the process has ended together with another one
                 os.kill(pid, signal.SIGKILL)
 
     def processes(self, task: str, name: bytes = b"") -> list[int]:
