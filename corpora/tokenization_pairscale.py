@@ -1,7 +1,4 @@
-"""Define the tokenizer for a language model that pairscale trained on jieba's words. AutoTokenizer loads it.
-
-It needs the package `rjieba`.
-"""
+"""Define AutoTokenizer's class for a model that pairscale trained on jieba's words. It needs the package `rjieba`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -113,7 +113,7 @@ class _Restricted:
     def _completed(
         self, match: dict[int, int], nodes: Sequence[int], candidates: Candidates, heads: Sequence[int]
     ) -> Iterator[dict[int, int]]:
-        """Yield each way to extend a match with words for `nodes`, whose earlier nodes must already have words."""
+        """Yield each way to add words for `nodes` to a match. The nodes that they are joined to must have words."""
         if not nodes:
             yield match
             return

@@ -49,7 +49,7 @@ class English:
     """English spelling, with spaces between words but not before marks, "an" before vowels, and an initial capital."""
 
     def __init__(self, vowel: Collection[str] = (), consonant: Collection[str] = ()):
-        """Store words whose first sound is a vowel ("hour") or consonant ("university") unlike their first letter."""
+        """Store words that begin with a `vowel` sound but a consonant letter ("hour"), or vice versa ("university")."""
         self._sounds = dict.fromkeys(vowel, True) | dict.fromkeys(consonant, False)
 
     def spell(self, words: Sequence[str]) -> list[str]:
