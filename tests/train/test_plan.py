@@ -160,7 +160,7 @@ def test_the_command_prints_one_table(paths):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (["corpus.path=nowhere.txt"], "corpus.path=nowhere.txt: file not found"),
+        (["corpus.path=nowhere.txt"], "corpus.path=nowhere.txt: this file does not exist"),
         (["corpus.path=${paths.data}/a.txt", "paths.data=null"], "PAIRSCALE_DATA to the folder"),
     ],
 )
