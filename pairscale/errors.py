@@ -8,7 +8,7 @@
     │   └── RunInUse  another process is working on the run (exit code 75: the same command may succeed later)
     └── WriteError    a file cannot be written: disk full, over quota, read-only, no file locks
 
-Every message says what happened, with the value and its place (file, line or configuration key), and what to do.
+Every message says what happened, with the value and its place (file, line or configuration key), and then what to do.
 """
 
 import math
@@ -62,7 +62,7 @@ def first_few(names: Sequence[str], count: int = 3) -> str:
 def check_between(key: str, value: float | None, low: float, high: float) -> None:
     """Raise ConfigError unless the value of a dotted key is None or a number from `low` to `high`."""
     if value is not None and not low <= value <= high:
-        raise ConfigError(f"{key}={_short(value)}: must be from {_short(low)} to {_short(high)}.")
+        raise ConfigError(f"{key}={_short(value)}: this value must be from {_short(low)} to {_short(high)}.")
 
 
 def check_name(key: str, value: str) -> None:
@@ -83,11 +83,11 @@ def _short(value: float) -> str:
 def check_choice(key: str, value: str, allowed: Collection[str]) -> None:
     """Raise ConfigError unless the value of a dotted key is one of `allowed`."""
     if value not in allowed:
-        raise ConfigError(f"{key}={value}: must be one of {', '.join(sorted(allowed))}.")
+        raise ConfigError(f"{key}={value}: this value must be one of {', '.join(sorted(allowed))}.")
 
 
 def problem_and_remedy(problem: str, remedy: str) -> str:
-    """Return two sentences: what happened, and what to do. A remedy that begins with a key or a path stays as it is."""
+    """Join a problem and a remedy as two sentences. Capitalise the remedy unless it begins with a key or a path."""
     first = remedy.partition(" ")[0]
     sentence = remedy.replace(first, first.capitalize(), 1) if first.isalpha() else remedy
     return f"{problem.removesuffix('.')}. {sentence.removesuffix('.')}."

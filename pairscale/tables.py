@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 LEAST_NAME = 8  # characters of a row's name that are always printed
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a cell that begins with one of these for a formula
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # spreadsheets treat cells that begin with one of these as formulas
 
 
 def write_csv(path: Path, table: pd.DataFrame) -> None:

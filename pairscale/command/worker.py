@@ -1,8 +1,8 @@
 """A worker process of a sweep (pool.py). It does one run after another, so that torch is imported only once.
 
-A line of JSON on standard input asks for a run, with its words and its log. Lines of JSON on standard output answer:
-{"state": ...} during the run, and {"code": ..., "result": ...} at its end. Between two runs, settings, signals, seeds
-and environment variables are restored and memory is freed. After a run that failed, the process ends.
+A line of JSON on standard input requests a run, and contains its words and its log. The answers are lines of JSON on
+standard output: {"state": ...} during the run, and {"code": ..., "result": ...} at its end. Between two runs, settings,
+signals, seeds and environment variables are restored and memory is freed. The process ends after a failed run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def run_command(words: Sequence[str]) -> int:
 
 
 class Surroundings:
-    """A copy of what a run may change in its process: environment variables and handlers of signals."""
+    """A copy of the environment variables and signal handlers, which a run may change."""
 
     def __init__(self) -> None:
         self.environment = dict(os.environ)
@@ -59,9 +59,9 @@ class Surroundings:
         os.environ.update(self.environment)
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
-        gc.unfreeze()  # main.py has frozen these objects for the end of the process
+        gc.unfreeze()  # main.py has frozen these objects, because it expects the process to end
         gc.collect()
-        gc.freeze()  # the rest, mostly modules, stays and need not be checked again
+        gc.freeze()  # the remaining objects, mostly modules, stay and need not be checked again
         if "torch" in sys.modules:
             import torch
 
@@ -114,7 +114,7 @@ def main() -> None:
     os.dup2(2, 1)
     with suppress(KeyboardInterrupt):  # between two runs, when the sweep ends
         serve(requests, answers)
-    gc.freeze()  # otherwise Python spends a second at its end looking for garbage among so many objects
+    gc.freeze()  # otherwise Python spends a second at exit looking for garbage among so many objects
 
 
 if __name__ == "__main__":

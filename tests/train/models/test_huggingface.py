@@ -113,7 +113,7 @@ def test_published_sizes_have_the_published_number_of_weights(name, vocabulary, 
         (["model.architecture=gpt2", "model.objective=mlm"], "gpt2: transformers has no language model of"),
         (["model.architecture=gpt2", "recipe=lstm_tiny"], "recipe=lstm_tiny: carries a state"),
         (["model.architecture=bert", "model.objective=mlm", "model.masking.share=0"], "masking.share=0"),
-        (["model=gpt_bert_tiny", "model.masking.causal_share=1"], "causal_share=1: must be"),
+        (["model=gpt_bert_tiny", "model.masking.causal_share=1"], "causal_share=1: "),
         (["model=bert_tiny", "model.masking.causal_share=0.5"], "causal_share: works only with model.objective=hybrid"),
         (
             ["model.architecture=modernbert", "model.objective=hybrid"],
