@@ -1,4 +1,4 @@
-"""Print the dry run of a command: a table of what each run takes, by model and size, and the totals."""
+"""Print the dry run of a command, which is a table of the costs of runs, by model and size, and the totals."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _at_once(todo: list[Estimate]) -> int:
 
 
 def _text(config: RunConfig) -> list[str]:
-    """Describe a run's corpus and its space on the disk, and any filter."""
+    """Describe a run's corpus, its disk space, and any filter."""
     from corpora.prepare import corpus_folder, store_bytes
 
     folder = corpus_folder(config)

@@ -60,7 +60,7 @@ def train_run(config: RunConfig, corpus: Corpus, check: Callable[[], object] | N
             if check is not None:
                 check()
             with tracked(config.logger, job_of("train", folder, dataclasses.asdict(config), config.study)) as tracker:
-                track_points(tracker, folder)  # a killed process takes the latest ones with it
+                track_points(tracker, folder)  # the latest points of a killed process were never sent
                 _train(config, corpus, folder, tracker)
                 report_result(new=True)
                 _track_result(tracker, config, folder)
@@ -133,14 +133,14 @@ def _train(config: RunConfig, corpus: Corpus, folder: RunFolder, tracker: Tracke
 
 
 def _skip(config: RunConfig, folder: RunFolder, corpus: Corpus) -> None:
-    """Remove checkpoints of a run that was killed at its very end. Raises RunError as `_check_text` does."""
+    """Remove checkpoints of a run that was killed at its very end. Raises the same errors as `_check_text`."""
     _check_text(folder, corpus)
     if folder.checkpoint_folder.exists():
         with folder.locked():
             folder.remove_checkpoints()
     if config.trainer.snapshots is not None and not folder.snapshots and not config.model.counted:
         say(
-            f"{folder.path.name} was trained without snapshots, which are written during training. To get those of "
+            f"{folder.path.name} was trained without snapshots, which are written during training. To get them with "
             f"trainer.snapshots={written(config.trainer.snapshots)}, remove the run's folder or choose another study."
         )
 
@@ -151,13 +151,13 @@ def _check_text(folder: RunFolder, corpus: Corpus) -> None:
     trained = folder.read_manifest()["corpus"]["text"]
     if digest not in (None, trained):
         raise RunError(
-            f"{folder.path}: this run is done, but its training text (digest {trained[:8]}) was not the one in {text} "
+            f"{folder.path}: this run is done, but its training text (digest {trained[:8]}) is not the one in {text} "
             f"({digest[:8]}). Choose another corpus.name or study, or remove the run's folder."
         )
 
 
 class _Sweep(TypedDict):
-    """Schema of the part of a sweep's record (runs/STUDY/grid) that is read here: its runs, by id."""
+    """The schema of the part of a sweep's record (runs/STUDY/grid) that is read here, the runs by id."""
 
     runs: dict[str, Any]
 

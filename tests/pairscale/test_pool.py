@@ -55,7 +55,7 @@ def test_a_sweep_resumes_after_an_interrupt_and_continues_past_a_failed_run(tmp_
     assert "Resuming" in logs
     lines = again.stderr.splitlines()
     (failed,) = [n for n, line in enumerate(lines) if line.startswith("[") and "FAILED batch=99999" in line]
-    assert "recipe.batch=99999: too many columns" in lines[failed + 1]
+    assert "recipe.batch=99999: these are too many columns" in lines[failed + 1]
     assert "1 of 3 runs failed" in lines[-1]
 
 

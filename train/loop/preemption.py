@@ -27,7 +27,7 @@ AGREE_STEPS = 10
 
 
 class Preemption:
-    """Note the signals received during training, and act on them."""
+    """A handler that notes signals during training and acts on them after a step."""
 
     def __init__(self, ranks: Ranks) -> None:
         self.ranks = ranks

@@ -94,7 +94,7 @@ def set_up(
 
     torch.manual_seed(derived_seed(config.model.seed, config.seed, "initialisation"))
     model = build_model(config.model, data.vocabulary)
-    # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
+    # Dropout has its own seed, so that it doesn't depend on what the initialisation has drawn.
     part = "training" if ranks.first else f"training of rank {ranks.rank}"
     torch.manual_seed(derived_seed(config.recipe.seed, config.seed, part))
     module = LanguageModelling(config, folder, data, model, ranks, tracker)
@@ -218,7 +218,7 @@ class TrainingData:
 
     @property
     def digests(self) -> dict[str, Any]:
-        """What the manifest and the exported model record about the training text."""
+        """The facts about the training text for the manifest and the exported model."""
         return {
             "sample_words": self.sample.words,
             "sample_digest": self.sample.digest,
@@ -227,7 +227,7 @@ class TrainingData:
 
 
 class LanguageModelling(L.LightningModule):
-    """Train one run: everything that happens before the first step, in each step, and after it.
+    """The training of one run, with everything that happens before the first step, in each step, and after it.
 
     The learning rate is set before a step. Logging, validation, snapshots and checkpoints follow the step, in this
     order.
@@ -255,7 +255,7 @@ class LanguageModelling(L.LightningModule):
         self.intervals = step_intervals(config.recipe, data.batches)
         self.last: Perplexity | None = None  # the latest validation of this attempt
         self.first_step = 0  # number of steps in earlier attempts
-        self.checked = 0  # all steps up to this one were finite
+        self.checked = 0  # losses and gradients up to this step were finite
         self.earlier: Mapping[str, Any] = {}  # the manifest of earlier attempts, up to their last checkpoints
         self.used = ("cpu", 1, 1)  # kind of device, number of devices, number of threads
         self.started = time.monotonic()
@@ -383,7 +383,7 @@ class LanguageModelling(L.LightningModule):
         self.metrics.add(step, {**at, **values})
 
     def save(self) -> None:
-        """Write metrics.csv and a checkpoint, then handle any signal. Raises RunError as `check_finite` does."""
+        """Write metrics.csv and a checkpoint, then handle any signal. Raises the same errors as `check_finite`."""
         self.check_finite()
         contents = self.state.state_dict()
         if self.ranks.first:
@@ -420,8 +420,8 @@ class LanguageModelling(L.LightningModule):
             rate = self.state.rate
         raise RunError(
             f"The run diverged at step {step:,} of {len(self.batches):,} ({self.batches.words_seen(step):,} words "
-            f"seen). Its loss was {loss:.4g} nats per token, its gradient norm {norm:.4g} and its learning rate "
-            f"{rate:.4g}. Lower recipe.lr or recipe.clip to start another run; this one would only diverge again."
+            f"seen). Its loss was {loss:.4g} nats per token, with a gradient norm of {norm:.4g} and a learning rate of "
+            f"{rate:.4g}. Lower recipe.lr or recipe.clip to start another run. This one would only diverge again."
         )
 
     def export(self) -> None:
@@ -476,7 +476,7 @@ def step_intervals(recipe: RecipeConfig, batches: Batches) -> dict[str, int]:
 
 
 class Progress:
-    """Write a training's progress to progress.json and, if `is_visible`, show it with loss and perplexity."""
+    """The progress of training, written to progress.json and, if `is_visible`, shown with loss and perplexity."""
 
     def __init__(self, module: LanguageModelling, is_visible: bool):
         self.module = module
@@ -484,7 +484,7 @@ class Progress:
         self.activity: Activity | None = None
 
     def begin(self) -> None:
-        """Start showing progress; report where a resumed run continues."""
+        """Start showing progress, and report where a resumed run continues."""
         module = self.module
         self.started = self.detailed = self.noted = time.monotonic()
         seen = module.batches.words_seen(module.state.step)

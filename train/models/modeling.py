@@ -60,7 +60,7 @@ class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
     ) -> CausalLMOutput:
         """Return the logits of the last `logits_to_keep` places (0: all) and, with `labels`, their mean loss in nats.
 
-        Pass the inputs themselves as `labels`: each is predicted from those before it. Labels of -100 don't count.
+        Pass the inputs themselves as `labels`: each is predicted from those before it. Labels of -100 are ignored.
         Raises ValueError for padding on the left. Padding on the right changes nothing.
         """
         if attention_mask is not None and attention_mask.dim() == 2 and bool((attention_mask.diff(dim=1) > 0).any()):

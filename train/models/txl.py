@@ -19,14 +19,14 @@ from train.models.loss import AdaptiveVocabulary
 
 
 def sinusoids(distances: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:
-    """Encode distances (L,) as sines and then cosines (Vaswani et al. 2017, section 3.5): (L, d_model)."""
+    """Encode distances (L,) as sines and then cosines (L, d_model) (Vaswani et al. 2017, section 3.5)."""
     frequencies = 10000 ** (-torch.arange(0, d_model, 2, device=distances.device, dtype=dtype) / d_model)
     angles = distances[:, None] * frequencies
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
 def distance_scores(query: Tensor, distance: Tensor, blocked: Tensor) -> Tensor:
-    """Return terms (b) and (d) of the attention score, divided by sqrt(d): (H, B, T, L).
+    """Return terms (b) and (d) of the attention scores, (H, B, T, L), divided by sqrt(d).
 
     Scores are -inf where a query must not look. As in appendix B of the paper, row i of query @ distance.T has the
     values of query i, but T-1-i columns too far to the right. Its rows have L+1 numbers, so skipping the first T-1
@@ -51,7 +51,7 @@ def distance_scores(query: Tensor, distance: Tensor, blocked: Tensor) -> Tensor:
 
 
 def distance_scores_at(query: Tensor, distance: Tensor, index: Tensor, blocked: Tensor) -> Tensor:
-    """Return the scores of `distance_scores` for arbitrary distances: (H, B, T, L).
+    """Return the same scores (H, B, T, L) as `distance_scores` for arbitrary distances.
 
     `index` (B, T, L) names the row of `distance` (H, R, d) for each query and key; `blocked` (B, T, L) is 0 or -inf.
     """
@@ -102,7 +102,7 @@ class RelativeAttention(nn.Module):
         return attended
 
     def _mix(self, query: Tensor, key: Tensor, value: Tensor, by_distance: Tensor) -> Tensor:
-        """Return values (H, B, L, d) weighted by softmax(query @ key.T / sqrt(d) + by_distance): (H, B, T, d)."""
+        """Weight values (H, B, L, d) by softmax(query @ key.T / sqrt(d) + by_distance), and return (H, B, T, d)."""
         if not by_distance.requires_grad:
             dropped = self.dropout.p if self.training else 0.0
             # GPU kernels need a mask that begins at a multiple of 16 bytes, which this view of rows may not do.

@@ -11,7 +11,7 @@
         scores/<benchmark>/  score files (eval/scores/files.py)
         tracking.log         tracebacks of trackers that failed (train/trackers/tracker.py)
 
-Imports no torch, so that the analysis can read run folders.
+This module does not import torch, so that the analysis can read run folders.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ GRID = "grid"  # folder in a study's folder that records which runs its sweeps r
 UNFINISHED = "unfinished"
 FAILED = "failed"
 _BY_STEP = re.compile(r"(\d+)-[0-9a-f]{16}")  # name of a checkpoint or snapshot, made of step and digest
-AGAIN = "remove the run's folder to train it again"
+AGAIN = "Remove the run's folder to train it again"
 LOOK_SECONDS = 0.5  # how long to wait for a lock, because `in_use` can take it for a moment
 COLUMNS = (
     "step",
@@ -66,7 +66,7 @@ MASKED_COLUMNS = ("valid_pseudo_nats_per_word", "valid_pseudo_ppl")  # only for 
 
 
 class ModelFolder:
-    """The paths in a model's folder: RUN/model, or a copy of it."""
+    """The paths in a model's folder, which is RUN/model or a copy of it."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -76,7 +76,7 @@ class ModelFolder:
         self.tokenizer = path / "tokenizer"
 
     def digest(self) -> str | None:
-        """Return the digest of the weights in pairscale.json, or None without this file.
+        """Return the digest of the weights in pairscale.json, or None if there is no such file.
 
         Raises RunError if the file is damaged.
         """
@@ -142,7 +142,7 @@ class RunFolder:
         return cast(dict[str, Any], config)
 
     def read_model_config(self) -> dict[str, Any]:
-        """Return the group `model` of config.yaml; other groups may be missing. Raises as `read_config` does."""
+        """Return `model` of config.yaml, where other groups may be missing. Raises the same errors as `read_config`."""
         return cast(dict[str, Any], read_yaml(self.config, StoredModelConfig, RunError, AGAIN)["model"])
 
     def read_manifest(self) -> dict[str, Any]:
@@ -241,14 +241,14 @@ def study_runs(runs: str | Path, study: str, run: str | None = None) -> list[Run
     folder = Path(runs) / study
     if not folder.is_dir():
         studies = sorted(path.name for path in Path(runs).glob("*") if path.is_dir())
-        there = f"Studies there: {', '.join(studies)}." if studies else "There are no studies."
-        raise RunError(f"There is no study “{study}” in {runs}. {there}")
+        there = f"Choose one of {', '.join(studies)}." if studies else "There are no studies."
+        raise RunError(f"There is no study '{study}' in {runs}. {there}")
     folders = [RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))]
     if run is None:
         return folders
     chosen = [one for one in folders if run in (one.path.name, one.path.name.rpartition("-")[2])]
     if not chosen:
-        raise RunError(f"run={run}: study={study} has no such run. Give a run's full name or the 8 digits at its end.")
+        raise RunError(f"run={run}: study={study} contains no such run. Give a run's full name or its last 8 digits.")
     return chosen
 
 
@@ -281,7 +281,7 @@ class MetricsFile:
         return numbers(self.rows[-1])
 
     def write(self) -> None:
-        """Write the file in one move."""
+        """Write the file atomically."""
         with atomic_path(self.path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             masked = any(row.get(name) for row in self.rows for name in MASKED_COLUMNS)
             writer = csv.DictWriter(file, COLUMNS + MASKED_COLUMNS if masked else COLUMNS)
@@ -307,7 +307,7 @@ def _read_metrics(path: Path) -> list[dict[str, str]]:
         rows = [{name: text for name, text in row.items() if text or name in COLUMNS} for row in rows]
         return [row for row in rows if int(row["step"])]
     except (ValueError, csv.Error) as error:
-        raise RunError(f"{path}: can't be read ({error}); {AGAIN}.") from None
+        raise RunError(f"{path}: this file can't be read ({error}). {AGAIN}.") from None
 
 
 def numbers(row: Mapping[str, str]) -> dict[str, float]:

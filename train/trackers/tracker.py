@@ -28,12 +28,12 @@ LOST_LOG = "tracking.log"  # file in a job's folder for the traceback of the err
 
 @dataclass(kw_only=True)
 class LoggerConfig:
-    """Where to send metrics, in addition to metrics.csv."""
+    """The settings for where to send metrics, in addition to metrics.csv."""
 
     name: str  # name of the tracker
     project: str | None = None  # wandb: project; null: W&B's default
     entity: str | None = None  # wandb: user or team; null: the default of the key
-    # wandb: null means online if there is a key and a network, else offline
+    # wandb: null means online if there is a key and a network, and offline otherwise
     mode: Literal["online", "offline", "disabled"] | None = None
     tags: list[str] = field(default_factory=list)  # wandb: tags of the W&B run
     # wandb: what to upload: the model when a run is done, or each checkpoint as it is written.
@@ -45,7 +45,7 @@ class LoggerConfig:
 
 @dataclass(frozen=True)
 class Job:
-    """The work to track: a command's work on one run or, for the analysis, on one study."""
+    """The work to track, which is a command's work on one run or, for the analysis, on one study."""
 
     kind: Literal["train", "eval", "analysis"]
     name: str  # run id, or name of the study
@@ -56,7 +56,7 @@ class Job:
 
 
 class Tracker:
-    """Track one job, from construction to `finish`. Constructing a tracker for the same job again continues it.
+    """A tracker of one job, from construction to `finish`. Constructing it for the same job again continues it.
 
     Methods may raise any error: `tracked` reports the first one, and the job continues without its tracker.
     """

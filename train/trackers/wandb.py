@@ -88,7 +88,7 @@ class WandbTracker(Tracker):
             if job.kind == "train":
                 self.run.define_metric("words_seen")
                 self.run.define_metric("*", step_metric="words_seen")
-            # Online, a resumed run knows its summary and so the last point of its curves.
+            # Online, the summary of a resumed run contains the last point of its curves.
             self.words_seen = float(self.run.summary.get("words_seen", -1))  # type: ignore[no-untyped-call]
             self._environment = stack.pop_all()
 
@@ -169,7 +169,7 @@ def _answer(call: Callable[[], T], seconds: float = CALL_SECONDS) -> T:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Return the result of `call`, or raise TimeoutError after `seconds`; its thread then continues to wait."""
+    """Return the result of `call`, or raise TimeoutError after `seconds`. Its thread then continues to wait."""
     outcome: Future[T] = Future()
 
     def work() -> None:
@@ -191,7 +191,7 @@ def _leave_service() -> None:
 
 
 def _mode(requested: str | None) -> Any:
-    """Return logger.mode or WANDB_MODE if set; otherwise "online" if there is a key and W&B answers, or "offline"."""
+    """Return logger.mode or WANDB_MODE if set. Otherwise, "online" needs a key and an answer from W&B."""
     if mode := requested or os.environ.get("WANDB_MODE"):
         return mode
     from wandb.sdk import wandb_setup
@@ -211,7 +211,7 @@ def has_key(url: str) -> bool:
 
 @cache
 def answers(url: str) -> bool:
-    """Return True if a server gives any answer within NETWORK_SECONDS; report once if it does not."""
+    """Return True if a server gives any answer within NETWORK_SECONDS. Report once if it does not."""
     import requests
 
     try:  # in a thread, because a name lookup without a network has no time limit

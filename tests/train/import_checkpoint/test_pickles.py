@@ -260,9 +260,9 @@ def test_files_of_other_kinds_are_refused_in_one_line(tmp_path):
         read_torch_file(path)
     for text in (b"", b"Some text\n", b"\x80", b"PK\x03\x04 and more"):
         path.write_bytes(text)
-        with pytest.raises(InputError, match=r"model\.pt: damaged, or not a checkpoint that can be imported"):
+        with pytest.raises(InputError, match=r"model\.pt: .*damaged, or not a checkpoint that can be imported"):
             read_torch_file(path)
-    with pytest.raises(InputError, match="file not found"):
+    with pytest.raises(InputError, match="does not exist"):
         read_torch_file(tmp_path / "none.pt")
 
 

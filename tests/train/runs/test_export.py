@@ -86,7 +86,7 @@ DAMAGE = {
     "model.safetensors: this file does not exist": lambda folder: folder.model.weights.unlink(),
     "pairscale.json: this file does not exist": lambda folder: folder.model.description.unlink(),
     "pairscale.json: version 99": lambda folder: change(folder, version=99),
-    "pairscale.json: unknown architecture 'mgu'": lambda folder: change(folder, kind="mgu"),
+    "pairscale.json: there is no architecture 'mgu'": lambda folder: change(folder, kind="mgu"),
     "missing: name": lambda folder: change(folder, config={"hidden": 8, "wings": 2}),
 }
 
