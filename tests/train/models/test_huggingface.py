@@ -116,11 +116,11 @@ def test_published_sizes_have_the_published_number_of_weights(name, vocabulary, 
         (["model=gpt_bert_tiny", "model.masking.causal_share=1"], "causal_share=1: "),
         (
             ["model=bert_tiny", "model.masking.causal_share=0.5"],
-            "causal_share: this works only with model.objective=hybrid",
+            "works only with model.objective=hybrid",
         ),
         (
             ["model.architecture=modernbert", "model.objective=hybrid"],
-            "modernbert: does not support model.objective=hybrid",
+            "modernbert: this does not support model.objective=hybrid",
         ),
     ],
 )
