@@ -76,7 +76,7 @@ class RecipeConfig:
     checkpoint_every: Size | None = field(default=None, metadata=NOT_IN_DIGEST)
     # columns reads one stream with carried state; the others read blocks, each from its beginning (loop/batches.py).
     packing: Literal["columns", "stream", "sentences", "documents"] = "columns"
-    accumulate: Annotated[int, Meta(ge=1)] = 1  # number of parts in which the blocks of a step are read, to save memory
+    accumulate: Annotated[int, Meta(ge=1)] = 1  # number of parts into which a step's blocks are split, to save memory
 
     moments: ClassVar[int] = 0  # numbers per weight that the optimiser stores
     trains: ClassVar[bool] = True  # False for models that are trained already
