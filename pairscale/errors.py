@@ -32,7 +32,7 @@ class ConfigError(PairscaleError):
 
 
 class InputError(PairscaleError):
-    """A file given by the user cannot be used."""
+    """The user's file cannot be used."""
 
 
 class StoreError(PairscaleError):
@@ -50,7 +50,7 @@ class RunInUse(RunError):
 
 
 class WriteError(PairscaleError):
-    """A file cannot be written because the disk is full, over quota, read-only or has no file locks."""
+    """A file cannot be written because the disk is full, over quota, read-only or without file locks."""
 
 
 def first_few(names: Sequence[str], count: int = 3) -> str:

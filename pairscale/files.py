@@ -36,7 +36,7 @@ REMEDIES = {
     errno.EPERM: _CLOSED,
     errno.ENAMETOOLONG: "Use shorter names, or another folder (paths.runs, paths.store).",
 }  # remedies for errors of the file system that a user can fix
-POLL_SECONDS = 0.25  # between attempts to take a lock, for which a hundred processes may be waiting
+POLL_SECONDS = 0.25  # between attempts to acquire a lock, for which a hundred processes may be waiting
 SAY_SECONDS = 10.0  # how long to wait for a lock before printing a message
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 _TEMPORARY = re.compile(r"\..+\.\d+\.tmp")
@@ -57,10 +57,10 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path in the same folder. Move it to `path` if the block succeeds; otherwise remove it.
+    """Yield a temporary path in the same folder. Move it to `path` if the block succeeds, or else remove it.
 
-    Raises WriteError if the disk is full, over quota or read-only. These are told
-    apart by the error number. Libraries that lose it (torch, safetensors, numpy's tofile) should write to memory first.
+    Raises WriteError if the disk is full, over quota or read-only. It is raised only if the OSError has a number. Some
+    libraries lose it (torch, safetensors, numpy's tofile), so let them write to memory first.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with writing(path):
@@ -147,7 +147,7 @@ def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator
         yield False
         return
     try:
-        os.listdir(lock.parent)  # makes NFS look again, because it remembers missing files for half a minute
+        os.listdir(lock.parent)  # makes NFS look again, because it caches missing files for half a minute
         remove_leftovers(folder)
         yield True
     finally:

@@ -1,4 +1,4 @@
-"""Import modules that register something, both this checkout's and the plug-ins of other distributions."""
+"""Import the modules that register something, in this checkout and in plug-ins from other distributions."""
 
 import traceback
 from functools import cache

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # functions import rich when they display something, so that 
 
 T = TypeVar("T")
 
-REPORTED_SECONDS = 10  # work that takes longer is reported at its end
+REPORTED_SECONDS = 10  # work that took longer is reported when it ends
 MEASURED_SECONDS = 5.0  # how long to measure before estimating the time left, because first steps vary
 LINE_SECONDS = 60.0  # between two lines if the output is not a terminal
 BAR_WIDTH = 24

@@ -75,7 +75,7 @@ def parse_json(
             text = text.decode("utf-8-sig")
         data = json.loads(text)
         if _SURROGATE.search(text):
-            json.dumps(data, ensure_ascii=False).encode()  # UnicodeEncodeError for half a character
+            json.dumps(data, ensure_ascii=False).encode()  # raises UnicodeEncodeError for half a character
     except (ValueError, RecursionError) as reason:
         raise error(problem_and_remedy(f"{where}: this can't be read as JSON ({_reason(reason)})", remedy)) from None
     return checked(data, schema, where, error, remedy, version)
@@ -111,9 +111,9 @@ def _load(text: str) -> bytes:
         if isinstance(event, yaml.ScalarEvent) and any("\ud800" <= character <= "\udfff" for character in event.value):
             raise ValueError(f"line {line} contains {_HALF}")
         if isinstance(event, yaml.AliasEvent):
-            raise ValueError(f"line {line}: aliases (*{event.anchor}) are not supported; write out the value")
+            raise ValueError(f"line {line}: aliases (*{event.anchor}) are not supported. Write out the value")
         if isinstance(event, yaml.MappingStartEvent) and event.tag == _SET:
-            raise ValueError(f"line {line}: sets (!!set) are not supported, because they have no order; write a list")
+            raise ValueError(f"line {line}: sets (!!set) are not supported, because they have no order. Write a list")
     return pickle.dumps(yaml.load(text, _SafeLoader))
 
 

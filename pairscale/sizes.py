@@ -34,7 +34,7 @@ def format_size(number: int) -> str:
 
 
 def readable_size(size: str) -> str:
-    """Make a size easier to read: "31,250" for "31250" and "1 word" for "1 words", but "4k sentences" as it is."""
+    """Make a size easier to read, such as "31,250" for "31250" and "1 word" for "1 words". Keep "4k sentences"."""
     number, space, unit = size.partition(" ")
     unit = unit.removesuffix("s") if number == "1" else unit
     return f"{int(number):,}{space}{unit}" if number.isdecimal() else size

@@ -136,7 +136,7 @@ def estimate(config: RunConfig) -> Estimate:
 
 
 def peak_memory(configs: Sequence[RunConfig]) -> int:
-    """Return the memory in bytes of the largest training process among `configs`; 0 if none can be estimated."""
+    """Return the memory in bytes of the largest training process among `configs`, or 0 if none can be estimated."""
     largest = 0
     for config in configs:
         with suppress(PairscaleError):  # the run's own process will raise the same error

@@ -163,7 +163,7 @@ class _Sweep(TypedDict):
 
 
 class Attempt:
-    """Context of one attempt to train a run in its locked folder; it keeps the status in the manifest up to date.
+    """The context of one attempt to train a run in its locked folder. It keeps the manifest's status up to date.
 
     The status is "unfinished" from the start, and "failed" if the block raises an error. If bad input stops the attempt
     before any work, the folder is restored, unless a sweep requested the run.

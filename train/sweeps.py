@@ -99,7 +99,7 @@ def check_whole_sweep(command: str, line: Line, config: RunConfig) -> None:
 
 
 def run_grid(command: str, line: Line, session: Session) -> None:
-    """Run a sweep; with dry_run=true, only plan each run. Raises the same errors as `check_codes`."""
+    """Run a sweep or, with dry_run=true, only plan each run. Raises the same errors as `check_codes`."""
     refused: list[Exception] = []
     found = list(points(command, line, refused))
     session.report_refused(refused, len(refused) + len(found))
@@ -179,7 +179,7 @@ class RequestedRun:
     """A run that one or several sweeps requested."""
 
     point: str  # the overrides in which it differs from the other runs of its sweep
-    config: Mapping[str, Any]  # the part of its configuration that says what it is (train.config.DESCRIBED)
+    config: Mapping[str, Any]  # the part of its configuration that defines it (train.config.DESCRIBED)
     benchmarks: frozenset[str] = frozenset()  # the benchmarks to score it on
     commands: tuple[str, ...] = ()  # the commands of the sweeps
 
@@ -291,7 +291,7 @@ def study_commands(runs: str | Path, study: str) -> list[str]:
 
     First come the commands of its sweeps, or of the experiment with its name. Then come the commands that scored these
     runs on further benchmarks, or a comment if a command was not recorded. A comment at the end names the
-    configuration files of runs that belong to no sweep.
+    configuration files of runs that aren't part of a sweep.
     """
     requested = requested_runs(runs, study)
     commands = commands_of(requested.values())
@@ -309,8 +309,8 @@ def study_commands(runs: str | Path, study: str) -> list[str]:
                 unknown = f"# Runs were also scored on {label}, by a command that was not recorded."
                 commands.append(manifest.get("scoring_commands", {}).get(label, unknown))
     if len(others) == 1:
-        commands.append(f"# One run belongs to no sweep. Its configuration: {others[0]}")
+        commands.append(f"# One run isn't part of a sweep. Its configuration is {others[0]}")
     elif others:
         place = Path(runs, study, "*", others[0].name)
-        commands.append(f"# {len(others)} runs belong to no sweep. Their configurations: {place}")
+        commands.append(f"# {len(others)} runs aren't part of a sweep. Their configurations are {place}")
     return list(dict.fromkeys(commands))

@@ -95,7 +95,7 @@ def key_of(override: str) -> str:
 def parsed(override: str, texts: Iterable[str] = ()) -> Override:
     """Parse an override. A value that Hydra cannot read, such as a(b) or é, is taken as text.
 
-    `texts` are the keys that take text, so that their values are not read as numbers. Raises ConfigError if there is no
+    `texts` are the keys for text, whose values are not read as numbers. Raises ConfigError if there is no
     value, or if Hydra cannot read a value with a comma.
     """
     key, equals, value = override.partition("=")
@@ -132,7 +132,7 @@ def _quote_texts(override: str, texts: Iterable[str], all_of_it: bool = False) -
 
 
 def _quote(part: str, all_of_it: bool) -> str:
-    """Return a part of a value, in quotes if Hydra would otherwise not read it as this text."""
+    """Put quotes around a part of a value if Hydra would otherwise not read it as this text."""
     text = part.strip()
     if not text or text in "[](),":
         return part

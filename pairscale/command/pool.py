@@ -71,7 +71,7 @@ class PoolConfig:
 
 @dataclass(frozen=True)
 class Slots:
-    """The slots of a machine for `count` simultaneous runs, each with `threads` and one of `gpus` (device lists)."""
+    """The slots of a machine for `count` simultaneous runs, each with `threads` and one of `gpus`."""
 
     count: int
     threads: int
@@ -101,7 +101,7 @@ def run_jobs(
         jobs: the runs
         config: how to divide the machine
         folder: where to write the logs
-        memory: returns the bytes that the largest run takes; 0 if unknown
+        memory: returns the bytes that the largest run needs, or 0 if unknown
         progress: whether to show the active runs, and a table at the end
 
     Returns:
@@ -142,7 +142,10 @@ def check_codes(codes: Sequence[int]) -> None:
 
 
 def divide(jobs: Sequence[Job], config: PoolConfig, memory: Callable[[], int]) -> Slots:
-    """Divide the machine between jobs, which need at most `memory()` bytes. Raises ConfigError if GPUs are missing."""
+    """Divide the machine between jobs.
+
+    Each job needs at most `memory()` bytes. Raises ConfigError if there are too few GPUs.
+    """
     cores, granted = available_cores(), granted_threads()
     devices = max((job.devices for job in jobs), default=1)
     gpus: tuple[str, ...] = ()

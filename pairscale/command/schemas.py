@@ -71,8 +71,8 @@ def build(schema: type[T], values: Mapping[str, Any], key: str = "") -> T:
         key: the dotted key of `values` with a final dot, for messages
 
     Raises:
-        ConfigError: for an unknown key, a missing value, or a value of the wrong type or outside its limits, and
-            whenever the class itself raises it
+        ConfigError: for an unknown key, a missing value, or a value of the wrong type or outside its limits, or
+            any error that the class itself raises
     """
     kind = _choose(schema, values, key)
     hints, required = _hints(kind), _required(kind)
@@ -187,15 +187,15 @@ def nearest(name: str, available: Iterable[str], prefix: str = "") -> str:
 
 @cache
 def text_keys(schema: type) -> frozenset[str]:
-    """Return the dotted keys below a class that take a text or a list of texts, in any of its registered types."""
+    """Return the dotted keys below a class for a text or a list of texts, in any of its registered types."""
     return frozenset(key for key, hint in _keys_below(schema, "") if _takes_text(hint))
 
 
 def nearest_key(name: str, schema: type, top: Collection[str]) -> str:
     """Return a sentence that suggests a similar key, which may be deeper, such as sample.size for `sizes`.
 
-    A top-level key is preferred to a deeper key of the same name (`seed` to model.seed), and to other keys that are
-    about as similar (for `modle`, `model` to logger.mode). If no key is similar, list the top-level keys.
+    A top-level key is preferred to a deeper key of the same name (`seed` to model.seed). It is also preferred to other
+    keys that are about as similar (for `modle`, `model` to logger.mode). If no key is similar, list the top-level keys.
     """
     deeper = {key: {key} for key in top}
     for key, _ in _keys_below(schema, ""):
@@ -226,7 +226,7 @@ def _takes_text(hint: Any) -> bool:
 
 
 def _options(hint: Any, marks: tuple[Any, ...] = ()) -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return the types that an annotation allows, without Annotated, each with its marks."""
+    """Return the types that an annotation allows, each with its marks but without Annotated."""
     if get_origin(hint) is Annotated:
         return _options(hint.__origin__, (*marks, *hint.__metadata__))
     if get_origin(hint) in (Union, types.UnionType):

@@ -187,5 +187,5 @@ def test_runs_of_no_sweep_are_listed_after_the_commands_of_each_studys_own_grid(
     run.config.write_text("model: {}")
     command, comment = study_commands(tmp_path, "mine")
     assert command.startswith("python -m train -m ")
-    assert comment.startswith("# One run belongs to no sweep.")
+    assert comment.startswith("# One run ")
     assert str(run.config) in comment

@@ -1,7 +1,7 @@
 """Convert published networks and their vocabularies to pairscale's.
 
-Two kinds are known: the LSTM of Gulordava et al. 2018, as colorlessgreenRNNs saves it, and the Transformer-XL of Dai et
-al. 2019, as its authors' PyTorch code saves it. `lstm` and `transformer_xl` return a configuration and the weights with
+It reads the LSTM of Gulordava et al. 2018 as saved by colorlessgreenRNNs, and the Transformer-XL of Dai et al. 2019 as
+saved by its authors' PyTorch code. `lstm` and `transformer_xl` return a configuration and the weights with
 our names. Unknown weights are returned, too, so that loading the weights fails for any other network.
 """
 

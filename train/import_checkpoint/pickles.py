@@ -1,8 +1,8 @@
 """Read files written by `torch.save` without executing anything in them.
 
 A pickle is a program that names functions and classes, and loading it calls them. `torch.load(weights_only=True)` is
-safe, but can't read the whole modules that the papers' code saves. Here torch reads the file (both its archives and the
-older sequence of pickles), and our own unpickler replaces everything that the pickle names by an inert `Record`.
+safe, but can't read the whole modules that the papers' code saves. Here torch reads the file, which is an archive or a
+sequence of pickles. Our own unpickler replaces everything that the pickle names by an inert `Record`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from torch import Tensor
 
 from pairscale.errors import InputError, PairscaleError
 
-# Modules that checkpoints may name: torch's, and those of colorlessgreenRNNs (model) and transformer-xl/pytorch.
+# The modules that checkpoints may name, from torch, colorlessgreenRNNs (model) and transformer-xl/pytorch.
 KNOWN = (
     "torch",
     "collections",

@@ -40,8 +40,8 @@ class Batch:
     targets: Tensor
     first: bool  # True if it is read from an initial state
     count: float | None = None  # number of targets in the step, per rank; None: every place has one
-    # Only for a hybrid objective, where causal and masked rows have weights equal to their shares of the step's rows.
-    # `count` and `causal_count` are the numbers of targets in masked and causal rows, divided by these shares.
+    # Only for a hybrid objective. `count` and `causal_count` are the numbers of targets in masked and causal rows, each
+    # divided by the share of such rows in the step. So both kinds of rows are weighted by their shares.
     causal_count: float | None = None
     causal: Tensor | None = None  # (B,) bool: True for rows that are read causally
 
@@ -69,7 +69,7 @@ def _places(chosen: Tensor) -> Tensor:
 
 
 class Batches(ABC):
-    """All steps of a run, in order. Every epoch has the same number of steps."""
+    """The steps of a run, in order. Every epoch has the same number of steps."""
 
     def __init__(self, words: int, steps_per_epoch: int, recipe: RecipeConfig):
         """Plan the steps for a sample of `words` reference words. Raises ConfigError if 0 < budget < 1 word."""
@@ -115,7 +115,7 @@ class Batches(ABC):
 
 
 class Columns(Batches):
-    """All steps of a run that cuts the sample's stream into `batch` columns and reads `bptt` tokens of each per step.
+    """The steps of a run that cuts the sample's stream into `batch` columns and reads `bptt` tokens of each per step.
 
     Each epoch reads the same columns in the same order from an initial state, as in the published code of both models.
     Its last step may be shorter. The stream begins after an `<eos>`, so that its first token is predicted, too. The
@@ -198,7 +198,7 @@ class Masked:
         """Mask tokens of blocks (B, T) of the study's ids, and return the inputs and targets (B, T) of the network.
 
         A share of all tokens except `<eos>` is drawn, at least one per batch. Some of these are replaced by the mask
-        and some by random tokens (Devlin et al. 2019, section 3.1). Inputs and targets use the network's ids; NO_TARGET
+        and some by random tokens (Devlin et al. 2019, section 3.1). Inputs and targets use the network's ids. NO_TARGET
         marks places in `blocks` and targets without a token. In `causal` blocks (B,), every token is a target and none
         is masked.
         """
@@ -228,14 +228,14 @@ class Masked:
 
 
 class Blocks(Batches):
-    """All steps of a run that reads blocks of `context` tokens, `batch` per step, in a new order in each epoch.
+    """The steps of a run that reads blocks of `context` tokens, `batch` per step, in a new order in each epoch.
 
     A block begins with `<eos>`. What follows depends on `packing`:
     stream      the next tokens of the sample; the last block is filled from the start of the sample
     sentences   as many whole sentences as fit, in the sample's order, then padding
     documents   as many whole documents as fit, for samples that are drawn by documents
     Sentences or documents longer than a block are cut. Attention spans the whole block, across the ends of sentences
-    and documents, as in GPT-2 and RoBERTa (FULL-SENTENCES). The order in epoch e depends only on the seed and e; the
+    and documents, as in GPT-2 and RoBERTa (FULL-SENTENCES). The order in epoch e depends only on the seed and e. The
     tokens masked in step s depend only on the seed and s.
     """
 
@@ -304,7 +304,7 @@ def _divisor(targets: Ids, rows: Bools) -> float:
 
 
 def cut(sample: SampleTokens, packing: str, length: int) -> npt.NDArray[np.int32]:
-    """Cut a sample into blocks (B, length) of ids that begin with `<eos>`; NO_TARGET marks padding.
+    """Cut a sample into blocks (B, length) of ids that begin with `<eos>`. NO_TARGET marks padding.
 
     Raises ConfigError if `packing` is "documents" and the sample was not drawn by documents.
     """

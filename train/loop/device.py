@@ -1,7 +1,7 @@
 """Set up a run's device, threads, precision and memory, and its processes if it uses several devices.
 
 On several devices, a run has one process per device (a *rank*), and Lightning's DDP connects them. The columns of a
-step are divided evenly. Each rank reads its own columns and carries their state, and DDP averages the gradients, so a
+step are divided evenly. Each rank reads its own columns and carries their state. DDP averages the gradients, so a
 step reads the same words as on one device. Rank 0 is the process that the user started. It validates, exports and
 writes all files while the others wait. They end when it ends, however that happens.
 """
@@ -119,13 +119,13 @@ def bf16_warning(config: RunConfig) -> str:
         return ""
     return (
         "precision=bf16: this CPU has no bf16 instructions, so training takes many times as long as with "
-        "precision=fp32 (which would be a different run)."
+        "precision=fp32, which would be a different run."
     )
 
 
 @contextmanager
 def without_gradients(device: torch.device, bf16: bool) -> Iterator[None]:
-    """Turn gradients off and set the precision of products for the block; restore `set_up_gpu` afterwards."""
+    """Turn gradients off and set the precision of products for the block, and restore `set_up_gpu` afterwards."""
     import torch
 
     before = torch.backends.cudnn.allow_tf32

@@ -2,7 +2,7 @@
 
     checkpoints/<step>-<16 hex digits of its SHA-256>.ckpt
 
-The digest is in the name because torch.load ignores the checksums of its format: a flipped bit would give a wrong
+The digest is in the name because torch.load ignores the checksums of its format. A flipped bit would cause a wrong
 weight and no error. A checkpoint is removed only when two newer ones exist. If the newest is damaged, the one before it
 is used. Reading a checkpoint executes nothing (`weights_only`).
 """

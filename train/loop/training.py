@@ -1,7 +1,7 @@
 """Train one run, from its configuration to its exported model, in the order in which things happen.
 
 Start at `train`, which prepares the text, builds the model, resumes from a checkpoint, lets Lightning run the loop, and
-exports the model. `LanguageModelling` is the module that Lightning runs; its hooks appear in the order in which they
+exports the model. `LanguageModelling` is the module that Lightning runs. Its hooks appear in the order in which they
 are called. Nothing depends on the clock, so a killed run repeats the same steps.
 """
 
@@ -64,8 +64,8 @@ def train(
 ) -> None:
     """Train a run in this process, one of its `ranks`. The first rank exports the model and marks the run as done.
 
-    With a `checkpoint`, training resumes from it. Raises RunError if the run diverges or cannot be resumed, WriteError
-    if a file cannot be written, InputError for bad text, and ConfigError for bad values.
+    With a `checkpoint`, training resumes from it. Raises RunError if the run diverges or cannot be resumed, and
+    WriteError if a file cannot be written. Raises InputError for bad text, and ConfigError for bad values.
     """
     with quiet_lightning():
         module = set_up(config, corpus, folder, tracker, ranks, checkpoint)
@@ -366,7 +366,7 @@ class LanguageModelling(L.LightningModule):
         return self.keep_best()
 
     def keep_best(self) -> bool:
-        """Return True if the latest validation is the best so far; with export=best, also write the model."""
+        """Return True if the latest validation is the best so far. With export=best, also write the model."""
         assert self.last is not None
         loss = self.last.nats / self.last.words
         improved = self.state.best is None or loss < self.state.best
@@ -495,7 +495,7 @@ class Progress:
             self.activity.begin()
 
     def update(self) -> None:
-        """Update the words seen; every few seconds, also write progress.json and read the loss."""
+        """Update the words seen. Every few seconds, also write progress.json and read the loss."""
         now, seen = time.monotonic(), self.module.batches.words_seen(self.module.state.step)
         if now - self.noted >= FILE_SECONDS:
             self.noted = now

@@ -76,7 +76,7 @@ class LanguageModel(nn.Module, ABC):
         """Return the hidden states (B, T, D) of B trees of texts. Each token is read after `state` and its ancestors.
 
         This default reads trees of one text each. A model can override it, and `tree_tokens`, to read tokens that
-        several texts share only once. That is faster and changes no score.
+        several texts share only once. That is faster and doesn't change the scores.
 
         Args:
             tokens: the tokens of each tree (B, T), int64.

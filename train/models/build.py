@@ -63,7 +63,7 @@ def check_memory(config: ModelConfig, vocabulary: int) -> None:
 
 
 class _Undrawn(TorchFunctionMode):
-    """A mode without the drawing of initial weights, which would import torch._dynamo on the meta device."""
+    """A mode that skips drawing initial weights, which would import torch._dynamo on the meta device."""
 
     def __torch_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

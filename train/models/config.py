@@ -37,8 +37,8 @@ Layers = Annotated[int, Meta(ge=1, le=1_000)]
 # next-token prediction) predicts them at the position before. hybrid uses mntp in most blocks and causal in the others,
 # with the same weights (GPT-BERT, Charpentier and Samuel 2024, section 2).
 CAUSAL_SHARE = 1 / 16  # share of causal blocks (a ratio of 1 to 15), as in GPT-BERT's submission to BabyLM
-# Architectures that can read some texts of a batch causally and the others in both directions; tests compare them with
-# the library's decoders. DeBERTa accepts no mask of pairs of tokens, and ModernBERT would lose its windows.
+# Architectures that can read some texts of a batch causally and the others in both directions. Tests compare them with
+# the library's decoders. DeBERTa doesn't accept a mask of pairs of tokens, and ModernBERT would lose its windows.
 HYBRID = ("bert", "electra", "roberta", "roformer")
 # Fields that pairscale sets from the study's tokenizer and its way of training.
 SET_HERE = (
@@ -213,7 +213,7 @@ class NgramConfig(ModelConfig):
             )
 
     def reads(self, tokenizer: TokenizerConfig) -> TokenizerConfig:
-        """Return the run's tokenizer; with vocabulary=open, one that knows every word of the sample."""
+        """Return the run's tokenizer or, with vocabulary=open, one that knows every word of the sample."""
         if self.vocabulary == "closed":
             return tokenizer
         if tokenizer.kind in ("unigram", "bpe"):
@@ -240,7 +240,8 @@ class MaskingConfig:
     def __post_init__(self) -> None:
         if self.masked + self.random > 1:
             raise ConfigError(
-                f"model.masking.masked={self.masked}, model.masking.random={self.random}: their sum must be at most 1."
+                f"model.masking.masked={self.masked}, model.masking.random={self.random}: their sum must be at most 1. "
+                "Lower one of them."
             )
 
 
@@ -440,7 +441,7 @@ def register_architecture(kind: str, config: type[ModelConfig], module: str) -> 
 
 
 def architectures() -> Mapping[str, Architecture]:
-    """Return all architectures by kind, including those of plug-ins."""
+    """Return all architectures by kind, including those from plug-ins."""
     load_plugins()
     return _ARCHITECTURES
 

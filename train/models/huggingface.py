@@ -106,7 +106,7 @@ class HuggingFaceModel(LanguageModel):
         return logits, ()
 
     def _attention(self, tokens: Tensor, causal: Tensor) -> Tensor:
-        """Return the attention mask (B, 1, T, T): -inf for padding and, in `causal` texts, for later tokens; else 0."""
+        """Return the attention mask (B, 1, T, T), -inf for padding and, in `causal` texts, for later tokens, else 0."""
         length = tokens.shape[1]
         before = torch.ones(length, length, dtype=torch.bool, device=tokens.device).tril()
         seen = (before | ~causal[:, None, None, None]) & tokens.ne(PAD)[:, None, None, :]
@@ -157,7 +157,7 @@ def has_plain_head(network: PreTrainedModel, tokens: Tensor) -> bool:
     """Return True if the logits for tokens (B, T) are the output layer's product, unchanged.
 
     The product is replaced by numbers from -LARGE to LARGE, which must come out unchanged. This reveals a scale, a cap
-    or an added bias whatever the weights are; the small logits of new weights or of a padding token would not. A weight
+    or an added bias whatever the weights are. The small logits of new weights or of a padding token would not. A weight
     used after the layer is detected by its gradient, because a new bias is 0 and a new scale is 1.
     """
     head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
@@ -179,9 +179,9 @@ def has_plain_head(network: PreTrainedModel, tokens: Tensor) -> bool:
 def reads_places(network: PreTrainedModel, **arguments: Any) -> bool:
     """Return True if the output layer can read a few places alone, because later code treats each place separately.
 
-    The layer's product is replaced by random numbers, first for all places and then for three of them, whose logits
-    must be the same both times. So the result does not depend on the weights; new weights would give similar logits
-    everywhere.
+    The layer's product is replaced by random numbers, first for all places and then for three of them. The logits of
+    these three must be the same both times. So the result does not depend on the weights. With new weights, logits
+    would be similar everywhere.
     """
     try:
         head = network.get_output_embeddings()  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
 """Compute the softmax and its cross-entropy without keeping all logits of a batch in memory.
 
-The logits of a batch (tokens x vocabulary) are by far the largest array in training: 4,480 tokens and 50,000 words take
-900 MB, and autograd keeps several such arrays. Here a buffer contains the logits of one chunk of tokens at a time. In
-training, the gradient of the loss replaces them at once, so that the backward pass only scales three small
+The logits of a batch (tokens x vocabulary) are by far the largest array in training. For 4,480 tokens and 50,000 words,
+it takes 900 MB, and autograd keeps several such arrays. Here a buffer contains the logits of one chunk of tokens at a
+time. In training, the gradient of the loss replaces them at once, so that the backward pass only scales three small
 results. Apart from the three matrix products, a CPU processes a few rows at a time, which fit in its cache.
 
 Under autocast, matrix products use the lower precision, including their inputs, results and gradients. Softmax and sums
@@ -150,7 +150,8 @@ def _product_chunks(hidden: Tensor, weight: Tensor, most_bytes: int) -> Iterator
 def _logit_blocks(products: Tensor, bias: Tensor, exact: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
     """Yield the slice of each block of `products` (n, V), and its logits in type `exact`, for the caller to overwrite.
 
-    If the products have that type, they become the logits in place. A block fits in a CPU's cache; a GPU has one block.
+    If the products have that type, they become the logits in place. A block fits in a CPU's cache. On a GPU, there is
+    one block.
     """
     count, vocabulary = products.shape
     size = max(1, BLOCK_BYTES // (vocabulary * exact.itemsize)) if products.device.type == "cpu" else count
@@ -168,7 +169,7 @@ class AdaptiveVocabulary(nn.Module):
     """Embeddings and softmax that divide the vocabulary into clusters. Cluster i starts with the id `starts[i]`.
 
     The softmax has two levels (Grave et al. 2017, section 4). The first contains the frequent words and one entry for
-    each cluster of rarer words; the second contains the words of a cluster. The embeddings of cluster i have width
+    each cluster of rarer words. The second contains the words of a cluster. The embeddings of cluster i have width
     w_i = `embedding // div_val**i` and are projected to the model's width (Baevski and Auli 2019, section 3).
     Probabilities over the whole vocabulary are exact for any order of the ids, and fast to compute if the most frequent
     words come first.

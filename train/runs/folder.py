@@ -104,7 +104,7 @@ class RunFolder:
         return cls(Path(config.paths.runs) / (config.study or NO_STUDY) / run_id(config))
 
     def checkpoint(self, step: int, digest: str) -> Path:
-        """Return the path of a checkpoint after `step` steps; `digest` is the hexadecimal SHA-256 of its bytes."""
+        """Return the path of a checkpoint after `step` steps. `digest` is the hexadecimal SHA-256 of its bytes."""
         return self.checkpoint_folder / f"{step}-{digest[:16]}.ckpt"
 
     @property
@@ -118,7 +118,7 @@ class RunFolder:
             shutil.rmtree(self.checkpoint_folder)
 
     def snapshot(self, step: int, digest: str) -> Path:
-        """Return the path of a snapshot after `step` steps; `digest` is the hexadecimal SHA-256 of its bytes."""
+        """Return the path of a snapshot after `step` steps. `digest` is the hexadecimal SHA-256 of its bytes."""
         return self.path / "snapshots" / f"{step}-{digest[:16]}.safetensors"
 
     @property
@@ -215,7 +215,7 @@ class RunFolder:
             yield
 
     def discard(self) -> None:
-        """Remove the folder; the caller must hold its lock. It is renamed first, so that nobody reads a part of it."""
+        """Remove the folder. The caller must hold its lock. It is renamed first, so that nobody reads a part of it."""
         hidden = self.path.with_name(f".{self.path.name}.{os.getpid()}.removed")
         os.rename(self.path, hidden)
         shutil.rmtree(hidden)

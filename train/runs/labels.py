@@ -101,7 +101,7 @@ def constructions(interventions: Mapping[str, Intervention]) -> tuple[dict[str, 
 
 
 def _intervention_names(interventions: Mapping[str, Intervention], filter_names: Mapping[str, str]) -> dict[str, str]:
-    """Return the name of each run's intervention, by run id; "" for all runs if no text was changed.
+    """Return the name of each run's intervention, by run id, or "" for all runs if no text was changed.
 
     If interventions with the same name differ in layer, seed or rules, these values are added to the name.
     """

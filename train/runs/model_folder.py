@@ -107,7 +107,7 @@ def save_weights(folder: ModelFolder, model: LanguageModel, config: ModelConfig,
 def write_description(
     folder: ModelFolder, config: ModelConfig, vocabulary: int, info: dict[str, Any], digest: str, **more: Any
 ) -> None:
-    """Write pairscale.json. `digest` is the weights file's SHA-256; n-gram models add `kind` and `ngrams`."""
+    """Write pairscale.json. `digest` is the weights file's SHA-256. N-gram models add `kind` and `ngrams`."""
     description = {
         "version": MODEL_VERSION,
         "kind": more.get("kind") or kind_of(config),
@@ -136,7 +136,7 @@ def _weights_of(model: LanguageModel) -> dict[str, Tensor]:
 
 
 def snapshot_bytes(model: LanguageModel, about: dict[str, Any]) -> bytes:
-    """Return the weights as safetensors, with `about` as JSON in the header. Equal weights give equal bytes."""
+    """Return the weights as safetensors, with `about` as JSON in the header. Equal weights produce equal bytes."""
     return save(_weights_of(model), {ABOUT: json.dumps(about)})  # a single key, because the order of keys may vary
 
 

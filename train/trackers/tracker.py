@@ -101,7 +101,7 @@ def tracker(name: str) -> Callable[[T], T]:
 
 
 def trackers() -> Mapping[str, type[Tracker]]:
-    """Return all trackers by name, including those of plug-ins."""
+    """Return all trackers by name, including those from plug-ins."""
     load_members(__name__.rpartition(".")[0])
     return _TRACKERS
 

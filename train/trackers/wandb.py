@@ -6,7 +6,7 @@
     analysis   <study> analysis   learning curves and slopes
 
 All runs of a study form a group. Scoring is a separate W&B run, because a W&B run has only one job type and one writing
-process, and because pretrained models have no training run. The id of a W&B run is made of study, name and kind of job,
+process. Also, pretrained models have no training run. The id of a W&B run is made of study, name and kind of job,
 so a resumed job continues its W&B run. Offline, it gets another folder with the same id, and `wandb sync` joins them.
 
 W&B writes through a separate process (wandb-core). SLURM's signals reach it, too, so it may end before we do. If it
@@ -69,7 +69,7 @@ class WandbTracker(Tracker):
                 resume="allow",
                 dir=str(job.folder),
                 config=dict(job.config),
-                # Its lines would disturb our progress display, and our output needs no copy.
+                # Its lines would disturb our progress display, and our output doesn't need a copy.
                 settings=wandb.Settings(silent=True, console="off"),
             )
             try:
