@@ -1,4 +1,4 @@
-"""Errors that a user can fix. Commands print their message in one line and exit with the error's `exit_code`.
+"""Define errors that a user can fix. Commands print their message in one line and exit with the error's `exit_code`.
 
     PairscaleError
     ├── ConfigError   a configuration value is out of range, or two values do not go together
@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 
 START_AGAIN = 75  # exit code if nothing is wrong but the command must be run again (EX_TEMPFAIL of sysexits.h)
 MAX_SEED = 2**63 - 1
-MAX_NAME = 64  # bytes, because a run folder's name joins three names, a size, a seed and a digest
+MAX_NAME = 64  # length in bytes, because a run folder's name joins three names, a size, a seed and a digest
 NAME = re.compile(r"\w(?:[\w. -]*[\w.-])?")
 
 

@@ -1,4 +1,4 @@
-"""Atomic writes, file locks and digests.
+"""Write files atomically, lock them, and compute digests.
 
 `atomic_path` writes a temporary file, forces it to the disk, and then renames it, so readers never see half a file. The
 temporary file of a killed process stays behind until `only_process` removes it.

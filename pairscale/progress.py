@@ -1,6 +1,6 @@
 """Show what this process is doing, how much is done, its rate and the time left. Most code only needs `with_progress`.
 
-In a terminal, the display stays in place, on standard error. Elsewhere one line per minute is printed.
+In a terminal, the display stays in place, on standard error. Elsewhere, one line per minute is printed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 REPORTED_SECONDS = 10  # work that took longer is reported when it ends
 MEASURED_SECONDS = 5.0  # how long to measure before estimating the time left, because first steps vary
-LINE_SECONDS = 60.0  # between two lines if the output is not a terminal
+LINE_SECONDS = 60.0  # time between two lines if the output is not a terminal
 BAR_WIDTH = 24
 CTRL_C = 2  # width of the "^C" that a terminal adds to the last line
 
@@ -80,7 +80,7 @@ class Result:
 
 
 class Activity:
-    """Long work, displayed until its `with` block ends.
+    """A long piece of work that is displayed until its `with` block ends.
 
     Set `completed` to the number of finished units at any time. `total` is None if it is unknown.
     """

@@ -99,7 +99,7 @@ def build() -> Path:
             for command in (configure, make):
                 run_program(command.split(), place)
         except RunError as error:
-            raise RunError(f"{error} The build needs some packages. On Debian: apt-get install {DEBIAN}") from None
+            raise RunError(f"{error} The build needs some packages. On Debian, run: apt-get install {DEBIAN}") from None
         folder.mkdir(parents=True, exist_ok=True)
         for program in PROGRAMS:
             # Moved into place at once, because another process may be looking for it.

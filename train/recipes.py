@@ -56,7 +56,7 @@ class BudgetConfig:
 
 @dataclass(kw_only=True)
 class RecipeConfig:
-    """Optimiser, schedule and budget.
+    """The optimiser, schedule and budget of a run.
 
     A recipe is a subclass that defines `optimizer`. A subclass with a schedule also defines `scheduled_rate`, which
     depends only on the step, so nothing is stored, or `rate_after_validation`, which changes the optimiser's rate.
@@ -175,7 +175,7 @@ class AdamWConfig(RecipeConfig):
         if self.schedule == "wsd" and self.warmup + self.decay > 1:
             raise ConfigError(
                 f"recipe.warmup={self.warmup}, recipe.decay={self.decay}: both are shares of the same steps, so their "
-                "sum must be at most 1."
+                "sum must be at most 1. Lower one of them."
             )
         check_between("recipe.min_lr", self.min_lr, 0, self.lr)
         if len(self.betas) != 2:

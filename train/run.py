@@ -1,4 +1,4 @@
-"""Train one run, from its configuration to a model for scoring: skip it if done, resume it if unfinished."""
+"""Train one run, from its configuration to a model for scoring. Skip it if it is done, and resume it if unfinished."""
 
 import contextlib
 import dataclasses

@@ -78,7 +78,7 @@ def points(command: str, line: Line, refused: list[Exception] | None = None) -> 
 
 
 def names_a_run(line: Line) -> bool:
-    """Return True if a command line names a run: it has an experiment, or a value that can change a run's numbers."""
+    """Return True if a command line names a run by an experiment or a value that can change a run's results."""
     in_digest = {part.name for part in dataclasses.fields(RunConfig) if part.metadata.get("digest", True)}
     return any((key := key_of(one).partition(".")[0]) == "experiment" or key in in_digest for one in line.overrides)
 
@@ -187,8 +187,8 @@ class RequestedRun:
 def record_points(points: Iterable[Point], command: str, typed: str) -> None:
     """Record in each study which runs the command line `typed` requests, for `requested_runs`.
 
-    Points that name no run (a sweep over benchmarks that scores a study) or several runs (model.revisions) are skipped.
-    Raises ConfigError if a run to be trained has no corpus.
+    Points are skipped if they don't name a run (a sweep over benchmarks that scores a study) or name several
+    (model.revisions). Raises ConfigError if a run to be trained has no corpus.
     """
     grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
     for point in points:

@@ -1,6 +1,6 @@
 """Compose a configuration. Hydra combines the chosen files of conf/, and then the values that the user typed are set.
 
-A command's keys are those that its schema declares (pairscale.COMMANDS). An experiment's file can contain values for
+A command's schema (pairscale.COMMANDS) declares its keys. An experiment's file can contain values for
 several commands, and each command reads its own. A key that the user types must be one of the command's own keys.
 """
 

@@ -66,7 +66,7 @@ def one_line_errors(command: str, codes: list[int] | None = None) -> Iterator[No
     try:
         yield
     except KeyboardInterrupt:
-        print(f"{command}: interrupted. Run the same command again to continue.", file=sys.stderr)
+        print(f"{command}: this command was interrupted. Run the same command again to continue.", file=sys.stderr)
         sys.exit(130)
     except Exception as error:
         line, code = outcome(error)

@@ -12,7 +12,7 @@ import yaml
 from pairscale import COMMANDS, as_typed
 from pairscale.command.compose import FOLDER, group_files, is_group, schema_of
 
-MOST_WIDTH = 120  # characters, because longer lines are hard to read
+MOST_WIDTH = 120  # width in characters, because longer lines are hard to read
 _ROW = re.compile(r"( *)(.*?)(?:  +(\S.*))?")  # indent, first column, second column
 _COMMAND = re.compile(r"python -m |pairscale |watch |PAIRSCALE")
 _wrap = partial(textwrap.wrap, break_long_words=False, break_on_hyphens=False)

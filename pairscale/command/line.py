@@ -105,7 +105,7 @@ def parsed(override: str, texts: Iterable[str] = ()) -> Override:
         try:
             return OverridesParser.create().parse_override(attempt)
         except ValueError:  # raised by Python for integers of more than 4,300 digits
-            raise ConfigError(f"{key_of(override)}: this number has more than 4,300 digits.") from None
+            raise ConfigError(f"{key_of(override)}: this number has over 4,300 digits. Use a smaller one.") from None
         except HydraException:
             continue
     if "," in value:

@@ -1,4 +1,4 @@
-"""A worker process of a sweep (pool.py). It does one run after another, so that torch is imported only once.
+"""Run a worker process of a sweep (pool.py). It does one run after another, so that torch is imported only once.
 
 A line of JSON on standard input requests a run, and contains its words and its log. The answers are lines of JSON on
 standard output: {"state": ...} during the run, and {"code": ..., "result": ...} at its end. Between two runs, settings,
@@ -23,7 +23,7 @@ from typing import TextIO
 from pairscale import COMMANDS
 from pairscale.progress import every, state_now, take_result
 
-STATE_SECONDS = 1.0  # between two reports of the state
+STATE_SECONDS = 1.0  # time between two reports of the state
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -85,10 +85,10 @@ def _print_to(log: str) -> None:
 
 def serve(requests: TextIO, answers: TextIO) -> None:
     """Do the requested runs, one line of JSON each, until `requests` ends."""
-    guard = threading.Lock()  # lines of two threads must not mix
+    guard = threading.Lock()  # the lines of two threads must not mix
 
     def answer(**values: object) -> None:
-        with guard, suppress(BrokenPipeError):  # the sweep was killed; this run continues to its end
+        with guard, suppress(BrokenPipeError):  # if the sweep was killed, this run continues to its end
             print(json.dumps(values), file=answers, flush=True)
 
     before = Surroundings()

@@ -1,4 +1,4 @@
-"""Convert published networks and their vocabularies to pairscale's.
+"""Convert published networks and their vocabularies to pairscale's formats.
 
 It reads the LSTM of Gulordava et al. 2018 as saved by colorlessgreenRNNs, and the Transformer-XL of Dai et al. 2019 as
 saved by its authors' PyTorch code. `lstm` and `transformer_xl` return a configuration and the weights with
@@ -23,7 +23,7 @@ from train.models.config import ImportedConfig, LstmConfig, ModelConfig, TxlConf
 Network = tuple[ModelConfig, dict[str, Tensor]]
 
 UNUSED_SD = 0.02  # required by TxlConfig, but no weights are drawn
-LAYER = {  # names of the parts of a Transformer-XL layer, theirs and ours
+LAYER = {  # their names and ours for a Transformer-XL layer's parts
     "dec_attn.r_net": "attention.distance",
     "dec_attn.o_net": "attention.output",
     "dec_attn.layer_norm": "attention_norm",

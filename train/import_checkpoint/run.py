@@ -75,7 +75,7 @@ def import_run(config: RunConfig) -> RunFolder:
 
 
 def _importer(path: Path, checkpoint: Checkpoint) -> str:
-    """Return which code wrote a checkpoint, LSTM or TXL. Raises InputError for other models."""
+    """Return the name of the code that wrote a checkpoint, LSTM or TXL. Raises InputError for other models."""
     if "encoder.weight" in checkpoint.tensors:
         return LSTM
     if any(name.startswith("word_emb.") for name in checkpoint.tensors):

@@ -114,7 +114,7 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
     tokens = torch.from_numpy(held_out.tokens.astype("int64"))
     columns = max(1, min(COLUMNS, len(tokens) // STEP))
     length = -(-len(tokens) // columns)
-    # Each column continues after the last token of the previous one; padding does not count.
+    # Each column continues after the last token of the previous one. Padding is ignored.
     padded = torch.full((columns * length,), EOS)
     padded[: len(tokens)] = tokens
     targets = padded.view(columns, length)
@@ -139,8 +139,8 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
 def evaluate_windows(model: LanguageModel, held_out: HeldOut, device: torch.device, context: int) -> Perplexity:
     """Return the perplexity of a model that reads the held-out text in windows of `context` tokens. Dropout is off.
 
-    Each window begins half a window after the previous one. Only the second half of a window counts, except in the
-    first one. So each token is predicted from at least context / 2 tokens if there are that many before it.
+    Each window begins half a window after the previous one. Only its second half is scored, except in the first window,
+    which is scored whole. So each token is predicted from at least context / 2 tokens if there are that many before it.
     """
     tokens = torch.from_numpy(held_out.tokens.astype("int64"))
     inputs = torch.cat([torch.tensor([EOS]), tokens[:-1]])

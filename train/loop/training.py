@@ -49,9 +49,9 @@ from train.runs.model_folder import read_description, save_model
 from train.runs.provenance import cost, machine
 from train.trackers.tracker import Tracker
 
-LOG_POINTS = 200  # points of the training loss per run
-DETAIL_SECONDS = 1.0  # between readings of the loss for the terminal, because each makes a GPU wait
-FILE_SECONDS = 5  # between updates of progress.json
+LOG_POINTS = 200  # number of logged points of the training loss per run
+DETAIL_SECONDS = 1.0  # time between readings of the loss for the terminal, because each makes a GPU wait
+FILE_SECONDS = 5  # time between updates of progress.json
 
 
 def train(

@@ -1,4 +1,4 @@
-"""The interface of language models, which map tokens and a state to hidden states and the next state.
+"""Define the interface of language models, which map tokens and a state to hidden states and the next state.
 
 This file, loss.py and the files of our own architectures travel with a model's weights (train/models/travel.py). So it
 imports only torch and other files that travel.

@@ -96,7 +96,7 @@ def check_context(config: ModelConfig, recipe: RecipeConfig, vocabulary: int) ->
 
 
 def parameter_count(config: ModelConfig, vocabulary: int) -> int:
-    """Count a model's trainable weights, tied weights once, without allocating them."""
+    """Count a model's trainable weights without allocating them. Tied weights are counted once."""
     with without_weights():
         return sum(parameter.numel() for parameter in build_model(config, vocabulary).parameters())
 

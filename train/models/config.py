@@ -331,7 +331,7 @@ class HuggingFaceConfig(ModelConfig):
             reason = " ".join(str(error).split())[:300]
             raise ConfigError(
                 f"model.config: transformers can't build {self.architecture} with these values "
-                f"({type(error).__name__}: {reason})."
+                f"({type(error).__name__}: {reason}). Change them."
             ) from error
 
 
@@ -451,7 +451,7 @@ def kind_of(config: ModelConfig) -> str:
     for kind, architecture in architectures().items():
         if architecture.config is type(config):
             return kind
-    raise TypeError(f"no architecture for {type(config).__name__}; registered: {', '.join(architectures())}")
+    raise TypeError(f"There is no architecture for {type(config).__name__}. Registered: {', '.join(architectures())}")
 
 
 def check_recipe(config: ModelConfig, recipe: RecipeConfig) -> None:

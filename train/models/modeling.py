@@ -61,7 +61,7 @@ class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
         """Return the logits of the last `logits_to_keep` places (0: all) and, with `labels`, their mean loss in nats.
 
         Pass the inputs themselves as `labels`: each is predicted from those before it. Labels of -100 are ignored.
-        Raises ValueError for padding on the left. Padding on the right changes nothing.
+        Raises ValueError for padding on the left. Padding on the right doesn't change anything.
         """
         if attention_mask is not None and attention_mask.dim() == 2 and bool((attention_mask.diff(dim=1) > 0).any()):
             raise ValueError("Padding on the left would be read as text. Set tokenizer.padding_side = 'right'.")

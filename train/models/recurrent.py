@@ -1,4 +1,4 @@
-"""Recurrent language models: LSTM, GRU and simple RNN.
+"""Define the recurrent language models LSTM, GRU and simple RNN.
 
 The LSTM follows Gulordava et al. 2018. BLiMP and CLiMP use the same one.
 

@@ -1,4 +1,4 @@
-"""The Transformer-XL (Dai et al. 2019, section 3 and appendix B), with memory and attention over relative distances.
+"""Define the Transformer-XL (Dai et al. 2019, section 3, appendix B), with memory and relative attention.
 
 Layer norms, dropout and initial weights are as in the authors' base model on WikiText-103. Embeddings and softmax are
 adaptive (train/models/loss.py) if the configuration has cutoffs, or embeddings narrower than the model. This file

@@ -1,4 +1,4 @@
-"""The run folder: `RunFolder` knows every path in it, and `MetricsFile` the rows of its metrics.csv.
+"""Define the run folder. `RunFolder` knows every path in it, and `MetricsFile` the rows of its metrics.csv.
 
     runs/<study>/<run_id>/
         config.yaml          resolved configuration, written before work starts
@@ -255,7 +255,7 @@ def study_runs(runs: str | Path, study: str, run: str | None = None) -> list[Run
 class MetricsFile:
     """The file metrics.csv, with one row per log point or validation.
 
-    Rows are keyed by step and contain no times, so the file depends on the configuration alone, and a resumed run
+    Rows are keyed by step and don't contain times. So the file depends only on the configuration, and a resumed run
     writes the same file.
     """
 
@@ -275,7 +275,7 @@ class MetricsFile:
         self.rows[-1].update({name: repr(value) for name, value in values.items()})
 
     def at(self, step: int) -> dict[str, float]:
-        """Return the values of `step` if it has the last row so far, else {}."""
+        """Return the values of `step` if its row is the last one so far, else {}."""
         if not self.rows or int(self.rows[-1]["step"]) != step:
             return {}
         return numbers(self.rows[-1])

@@ -1,8 +1,8 @@
-"""Name curves and interventions so that runs can be told apart, and note differences that no name shows.
+"""Name curves and interventions so that runs can be told apart, and note differences that names don't show.
 
 A curve is named after its model and each value that differs between the runs of this model. The name of a tokenizer,
-corpus or recipe stands for its values, which appear only if they differ between runs with the same one. Size and seed
-are the axes of every study and never appear in a name. This module does not import pandas.
+corpus or recipe implies its values, which appear only if they differ between runs with the same one. Size and seed are
+the axes of every study and never appear in a name. This module does not import pandas.
 """
 
 import dataclasses
@@ -132,7 +132,7 @@ def name_curves(configs: Mapping[str, Mapping[str, Any]]) -> CurveNames:
 
     A key is shortened to its last part if that is unique. A recipe's value that depends only on the size, such as a
     budget that grows with the text, does not split a curve. It is noted instead, and so are differences between models
-    that no name shows.
+    that names don't show.
 
     Args:
         configs: the resolved configuration of each run, by run id.

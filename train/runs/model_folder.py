@@ -183,7 +183,7 @@ def described_tokenizer(folder: ModelFolder, description: Description) -> tuple[
 def described_model(
     folder: ModelFolder, description: Description, weights: Path, digest: str, info: dict[str, Any]
 ) -> LoadedModel:
-    """Build the model of a description and load its weights from a file. Raises RunError as `load_model` does."""
+    """Build the model of a description and load its weights from a file. Raises the same errors as `load_model`."""
     tokenizer, own_digest = described_tokenizer(folder, description)
     config = described_config(folder, description, architectures()[description["kind"]].config)
     with without_weights():  # they are loaded below

@@ -1,4 +1,4 @@
-"""Track runs with Weights & Biases (logger=wandb). Imports wandb only when it is used.
+"""Track runs with Weights & Biases (logger=wandb). This module imports wandb only when needed.
 
     job        name in W&B        contents
     train      <run id> train     configuration, curves over words seen, sizes and speeds
