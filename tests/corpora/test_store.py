@@ -208,7 +208,7 @@ def test_a_damaged_token_store_raises_a_one_line_error(path, name, damage):
         (lambda text: edit_manifest(text, version=99), "version 99, but pairscale reads"),
         (
             lambda text: edit_manifest(text, text_digest=None),
-            r"without text_digest\. Remove .*text to prepare",
+            r"missing: text_digest\. Remove .*text to prepare",
         ),
     ],
 )

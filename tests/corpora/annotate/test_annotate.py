@@ -202,7 +202,7 @@ def test_broken_input_ends_the_command_with_one_line(tmp_path):
 
 def test_only_a_treebank_has_trees_of_its_own(tmp_path):
     words = words_of(tmp_path, 6, "parser=conllu")
-    with pytest.raises(ConfigError, match=r"parser.path: .*no default"):
+    with pytest.raises(ConfigError, match=r"parser.path: not set"):
         annotate(compose("annotate", words))
     with pytest.raises(InputError, match=r"parser.path=.*none.conllu: file not found"):
         annotate(compose("annotate", [*words, f"parser.path={tmp_path}/none.conllu"]))

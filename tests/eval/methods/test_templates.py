@@ -198,7 +198,7 @@ def test_there_are_five_templates_of_each_kind_and_language(kind, language):
         (["Is it good?"], r"method\.m\.templates: template 1 must contain \{sentence\} once, but has it 0 times"),
         (["{sentence} {sentence}"], r"template 1 must contain \{sentence\} once, but has it 2 times"),
         ([{"name": "x", "text": "{sentence}"}] * 2, r"each with a different name \(the names are x, x\)"),
-        ([{"name": "x", "user": "{sentence}"}], r"\$\.templates\[0\]: without text"),
+        ([{"name": "x", "user": "{sentence}"}], r"\$\.templates\[0\]: .*missing: text"),
         ([], r"give at least one template"),
         (3, r"must be a list of templates"),
         ("nowhere.yaml", r"nowhere\.yaml: .* method\.m\.templates=nowhere\.yaml"),

@@ -84,7 +84,7 @@ def with_change(place, value, **of):
         (content(digest="7"), "$.digest: expected 64 hexadecimal digits"),
         (content(answers=[]), "$.answers: expected array of length >= 1"),
         (with_change(["answers", 0, "chosen"], "third"), "$.answers[0].chosen: invalid enum value 'third'"),
-        (with_change(["answers", 0, "chosen"], None), "$.answers[0]: without chosen"),
+        (with_change(["answers", 0, "chosen"], None), "$.answers[0]: this key is missing: chosen"),
         (with_change(["answers", 0, "ms"], -1), "$.answers[0].ms: expected int >= 0, got -1"),
     ],
 )

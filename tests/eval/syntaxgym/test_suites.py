@@ -73,7 +73,7 @@ def test_folders_without_suites_are_refused(tmp_path):
     ("place", "value", "message"),
     [
         (["meta", "metric"], "mean", r"\$\.meta\.metric: "),
-        (["meta"], {}, r"\$\.meta: without "),
+        (["meta"], {}, r"\$\.meta: .*missing"),
         (["items"], [], r"\$\.items: "),
         (["predictions", 0, "type"], "code", r"\$\.predictions\[0\]\.type: "),
         (["predictions", 0, "formula"], "(3;%x%)<1", r"region 3 of x; there is none"),
