@@ -72,7 +72,8 @@ class RunConfig(CorporaConfig):
             check_name("study", self.study)  # a single name, while the analysis accepts several
         if self.recipe.batch % self.trainer.devices:
             raise ConfigError(
-                f"trainer.devices={self.trainer.devices}: this must divide recipe.batch={self.recipe.batch} evenly."
+                f"trainer.devices={self.trainer.devices}: this must divide recipe.batch={self.recipe.batch} evenly. "
+                "Change one of them."
             )
         if self.recipe.accumulate > 1 and self.trainer.devices > 1:
             raise ConfigError(

@@ -281,7 +281,7 @@ class HuggingFaceConfig(ModelConfig):
 
         if self.architecture not in configuration_auto.CONFIG_MAPPING:
             raise ConfigError(
-                f"model.architecture={self.architecture}: this is no model_type of transformers {library.__version__}. "
+                f"model.architecture={self.architecture}: transformers {library.__version__} has no such model_type. "
                 f"{shorten(nearest(self.architecture, configuration_auto.CONFIG_MAPPING), 200)}"
             )
         described = library.AutoConfig.for_model(self.architecture)
