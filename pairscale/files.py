@@ -105,7 +105,7 @@ def write_bytes(path: Path, data: bytes | memoryview) -> None:
 
 def write_array(path: Path, array: npt.NDArray[Any]) -> None:
     """Write an array in numpy's format atomically."""
-    import numpy as np  # imported here, so that commands that write no array start sooner
+    import numpy as np  # imported here, so that commands that don't write arrays start sooner
 
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)

@@ -42,7 +42,7 @@ class Plan:
         """Print the table, followed by totals, assumptions and notes."""
         if not self.runs:
             return
-        from rich.console import Console  # imported here, so that commands that plan nothing start faster
+        from rich.console import Console  # imported here, so that commands that don't plan start faster
 
         from pairscale.console import print_text
         from pairscale.tables import filled_table, print_table

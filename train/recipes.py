@@ -95,7 +95,7 @@ class RecipeConfig:
             )
 
     def optimizer(self, parameters: Iterable[Parameter]) -> Optimizer:
-        """Return a new optimiser for `parameters`. Raises TypeError if the recipe trains nothing."""
+        """Return a new optimiser for `parameters`. Raises TypeError if the recipe doesn't train."""
         raise TypeError(f"{type(self).__name__} has no optimiser")
 
     def scheduled_rate(self, step: int, total_steps: int) -> float | None:

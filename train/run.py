@@ -23,7 +23,7 @@ from train.trackers.tracker import Tracker, tracked
 
 
 def corpus_of(config: RunConfig) -> Corpus:
-    """Return the corpus that a run reads. This prepares nothing."""
+    """Return the corpus that a run reads. This doesn't prepare it."""
     return Corpus(dataclasses.replace(config.of_run(), tokenizer=config.model.reads(config.tokenizer)))
 
 
@@ -115,7 +115,7 @@ def _track_result(tracker: Tracker, config: RunConfig, folder: RunFolder) -> Non
 
 
 def _train(config: RunConfig, corpus: Corpus, folder: RunFolder, tracker: Tracker) -> None:
-    # Imported here, so that commands that train nothing start faster.
+    # Imported here, so that commands that don't train start faster.
     if config.model.counted:
         from train.ngram import train_ngram
 

@@ -4,7 +4,7 @@
 
 The digest is in the name because torch.load ignores the checksums of its format. A flipped bit would cause a wrong
 weight and no error. A checkpoint is removed only when two newer ones exist. If the newest is damaged, the one before it
-is used. Reading a checkpoint executes nothing (`weights_only`).
+is used. Reading a checkpoint doesn't execute code (`weights_only`).
 """
 
 import hashlib

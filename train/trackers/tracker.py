@@ -6,7 +6,7 @@ A tracker is a class with five methods, registered under the name that `logger.n
     class Mine(Tracker):
         def log(self, point: dict[str, float]) -> None: ...
 
-Methods that a tracker does not override do nothing.
+Methods that a tracker does not override don't do anything.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _Guarded:
             self._report(error)
 
     def __getattr__(self, method: str) -> Callable[..., None]:
-        """Return a method of the tracker that raises nothing. After an error, only `finish` does anything."""
+        """Return a method of the tracker that doesn't raise errors. After an error, only `finish` does anything."""
 
         def call(*arguments: Any, **options: Any) -> None:
             if method == "log":
