@@ -43,7 +43,7 @@ def plain_table(title: str, caption: Text | None = None) -> Table:
 
 
 def filled_table(headings: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str]) -> Table:
-    """Return a plain table without empty columns. Columns in `names` are left-aligned, and others (numbers) right-aligned."""
+    """Return a plain table without empty columns. Columns in `names` are left-aligned. Others are right-aligned."""
     from rich.text import Text
 
     table = plain_table("")
