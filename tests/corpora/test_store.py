@@ -169,7 +169,7 @@ def test_a_text_of_too_few_documents_raises_an_error_and_is_not_stored(tmp_path)
     split = SplitConfig(seed=0, valid=0.1, test=0.1)
     with pytest.raises(InputError, match=r"training .* lower corpus\.split\.valid and corpus\.split\.test"):
         write_text_store(tmp_path / "text", held_out, "treebank", split, {})
-    with pytest.raises(StoreError, match=r"manifest\.json: file not found\. Remove"):
+    with pytest.raises(StoreError, match=r"manifest\.json: .*\. Remove"):
         TextStore(tmp_path / "text")
     parted = prepare(config(file, "corpus.document_sentences=5", "corpus.split.valid=0.1"))
     assert parted.held_out("valid", 100).words > 0
@@ -212,11 +212,11 @@ def test_a_damaged_token_store_raises_a_one_line_error(path, name, damage):
             r"text\.txt: .*digest differs from its manifest.*Remove .*text to prepare",
         ),
         (lambda text: (text / "text.txt").write_bytes(b"short"), r"text\.txt: .*size differs"),
-        (lambda text: (text / "manifest.json").write_text("{"), r"manifest\.json: not readable as JSON"),
-        (lambda text: edit_manifest(text, version=99), "version 99, but this pairscale reads"),
+        (lambda text: (text / "manifest.json").write_text("{"), r"manifest\.json: .* as JSON"),
+        (lambda text: edit_manifest(text, version=99), "version 99, but "),
         (
             lambda text: edit_manifest(text, text_digest=None),
-            r"without text_digest\. Remove .*text to prepare",
+            r"missing: text_digest\. Remove .*text to prepare",
         ),
     ],
 )

@@ -36,7 +36,7 @@ def test_only_what_acts_needs_a_filter():
         compose("train", ["corpus=toy", "ablate.action=remove"])
     with pytest.raises(ConfigError, match=r"ablate\.dose=1/2 with ablate\.action=keep_only: .* ablate\.dose"):
         compose("train", ["corpus=toy", "filter=passive", "ablate.action=keep_only", "ablate.dose=0.5"])
-    with pytest.raises(ConfigError, match=r"ablate\.action=drop: must be one of .*remove"):
+    with pytest.raises(ConfigError, match=r"ablate\.action=drop: .*must be one of .*remove"):
         compose("train", ["corpus=toy", "filter=passive", "ablate.action=drop"])
 
 
