@@ -73,8 +73,7 @@ def score_pretrained(configs: Sequence[EvalConfig]) -> None:
             failed += 1
     if failed:
         raise RunError(
-            f"model.path={path}: {failed} of {len(models)} revisions could not be scored. Fix the errors above, and "
-            "run the command again."
+            f"model.path={path}: {failed} of {len(models)} revisions could not be scored. Fix the errors above."
         )
 
 

@@ -38,9 +38,7 @@ class PolicyConfig:
 
     def __post_init__(self) -> None:
         if (self.context == "text") != (self.context_text is not None):
-            raise ConfigError(
-                "policy.context=text and policy.context_text can only be used together. Set both, or neither."
-            )
+            raise ConfigError("policy.context=text and policy.context_text must be set together. Set both, or neither.")
 
     @property
     def label(self) -> list[str]:

@@ -121,10 +121,7 @@ def score_run(
                 if tables:
                     _print_tables(work, configs[number].verbose)
     if failed:
-        raise RunError(
-            f"{run.path.name} could not be {' or '.join(failed.values())}. Fix the errors above, and run the command "
-            "again."
-        )
+        raise RunError(f"{run.path.name} could not be {' or '.join(failed.values())}. Fix the errors above.")
 
 
 def _works(
@@ -265,8 +262,7 @@ def done_runs(config: RootConfig, action: str, run: str | None = None) -> tuple[
             _say(f"{folder.path.name} was not {action}. Its status: {status}")
     if not done:
         raise RunError(
-            f"study={config.study}: no run is finished, so none can be {action}. Run the training command again to "
-            "continue."
+            f"study={config.study}: no run is finished, so none can be {action}. Run the training command again."
         )
     return done, damaged
 
@@ -274,10 +270,7 @@ def done_runs(config: RootConfig, action: str, run: str | None = None) -> tuple[
 def check_failures(config: RootConfig, action: str, failed: int, total: int) -> None:
     """Raise RunError if some runs of a study could not be `action` ("scored"). Their errors have been printed."""
     if failed:
-        raise RunError(
-            f"study={config.study}: {failed} of {total} runs could not be {action}. Fix the errors above, and run the "
-            "command again."
-        )
+        raise RunError(f"study={config.study}: {failed} of {total} runs could not be {action}. Fix the errors above.")
 
 
 def _score_each(done: Sequence[RunFolder], configs: Sequence[EvalConfig]) -> list[tuple[str, int] | None]:

@@ -25,8 +25,7 @@ def check_encodes(text: str, where: str, column: str) -> None:
     """Raise InputError if a text contains NUL or half a surrogate pair, because these can't be written to a file."""
     if _NO_TEXT.search(text):
         raise InputError(
-            f"{where}: {column} is not valid text, because it contains NUL or half a surrogate pair. Correct "
-            f"{shown(text)}."
+            f"{where}: {column} is not valid text: {shown(text)}. Remove NUL characters and halves of surrogate pairs."
         )
 
 

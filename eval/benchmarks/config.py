@@ -47,9 +47,7 @@ def form(name: str, fields: tuple[str, ...]) -> Callable[[R], R]:
 
     def register(read: R) -> R:
         if name in _FORMS:
-            raise ValueError(
-                f"The form {name} is already registered by {_FORMS[name].read.__module__}. Choose another name."
-            )
+            raise ValueError(f"The form {name} already exists ({_FORMS[name].read.__module__}). Choose another name.")
         _FORMS[name] = Form(read, fields)
         return read
 
@@ -125,7 +123,7 @@ class BenchmarkConfig:
                 )
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise ConfigError(
-                f"benchmark.delimiter={self.delimiter!r}: this can't separate cells. Use one character, or null."
+                f"benchmark.delimiter={self.delimiter!r}: this is not a delimiter. Use one character, or null."
             )
         if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:
             raise ConfigError(
@@ -133,12 +131,10 @@ class BenchmarkConfig:
                 "sentences, and then the label of bad ones."
             )
         if self.language is not None and not re.fullmatch("[a-z]{2,3}", self.language):
-            raise ConfigError(
-                f"benchmark.language={self.language}: this is not an ISO 639 code. Use a code such as en or zh."
-            )
+            raise ConfigError(f"benchmark.language={self.language}: this is no ISO 639 code. Use a code such as en.")
         if self.paradigms == []:
             raise ConfigError(
-                "benchmark.paradigms=[]: this list is empty. Name at least one paradigm, or use null for all."
+                "benchmark.paradigms=[]: this list is empty. Name paradigms, or use null for all of them."
             )
         if self.form == "generated":
             self._check_generated()
@@ -154,13 +150,11 @@ class BenchmarkConfig:
         check_choice("benchmark.language", str(self.language), ("en", "zh"))
         if self.pairs is None or self.seed is None:
             raise ConfigError(
-                f"benchmark.pairs={self.pairs}, benchmark.seed={self.seed}: generated pairs need both settings. Set "
-                "both to a number."
+                f"benchmark.pairs={self.pairs}, benchmark.seed={self.seed}: generated pairs need both. Set both."
             )
         if self.vocabulary in SAMPLES and self.min_count is None:
             raise ConfigError(
-                f"benchmark.min_count=null: benchmark.vocabulary={self.vocabulary} needs this setting. Set it to a "
-                "number above 0."
+                f"benchmark.min_count=null: benchmark.vocabulary={self.vocabulary} needs a number above 0. Set one."
             )
 
     def chosen_paradigms(self, available: Collection[str]) -> list[str]:

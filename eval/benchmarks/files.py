@@ -132,8 +132,7 @@ def local_files(config: BenchmarkConfig) -> list[Path]:
         files = sorted({file for pattern in config.files or ["*"] for file in path.glob(pattern)})
     except (NotImplementedError, ValueError) as error:  # raised by Path.glob for absolute and for empty patterns
         raise ConfigError(
-            f"benchmark.files={config.files}: these patterns can't be used ({error}). Write patterns relative to the "
-            "folder, such as *.csv."
+            f"benchmark.files={config.files}: these patterns can't be used ({error}). Use relative ones, such as *.csv."
         ) from None
     files = [file for file in files if not file.name.startswith(".")]  # macOS writes metadata about x to ._x
     if not config.files:
@@ -147,8 +146,7 @@ def local_files(config: BenchmarkConfig) -> list[Path]:
             )
     if not files:
         raise InputError(
-            f"benchmark.path={path}: there is no such file, nor a folder that contains {wanted}. Correct the path"
-            f"{otherwise}."
+            f"benchmark.path={path}: there is no such file, nor a folder with {wanted}. Correct the path{otherwise}."
         )
     return files
 
@@ -205,9 +203,7 @@ def _jsonl(file: Path) -> Iterator[Row]:
         except (RecursionError, ValueError) as error:  # RecursionError: thousands of nested brackets
             raise InputError(f"{where}: this line is not valid JSON ({error}). Correct it.") from None
         if not isinstance(row, dict):
-            raise InputError(
-                f"{where}: this line contains a {type(row).__name__}. Write a JSON object whose keys are columns."
-            )
+            raise InputError(f"{where}: this line is a {type(row).__name__}. Write an object whose keys are columns.")
         yield Row(where, row)
 
 
@@ -255,9 +251,7 @@ def _records(file: Path, delimiter: str, quotes: bool) -> Iterator[tuple[int, li
                 "Double the quotes in a quoted cell, or set benchmark.quotes=false if the quotes are part of the text."
             )
         elif "\r" in bare:
-            raise InputError(
-                f"{file}: line {number} is not valid CSV, because it contains a carriage return. Remove it."
-            )
+            raise InputError(f"{file}: line {number} is not valid CSV. Remove the carriage return from it.")
         else:
             cells.append(bare.strip(" \t"))
             stripped += cells[-1] != bare
@@ -309,8 +303,7 @@ def _hub(config: BenchmarkConfig) -> Iterator[Table]:
             if isinstance(split, dict):
                 if len(split) != 1:
                     raise ConfigError(
-                        f"{source}: this data set has the splits {', '.join(split)}. Choose one with "
-                        "benchmark.split=NAME."
+                        f"{source}: this data set has the splits {', '.join(split)}. Add benchmark.split=NAME."
                     )
                 (split,) = split.values()
             rows = (Row(f"{source}: row {number}", cells) for number, cells in enumerate(split, start=1))

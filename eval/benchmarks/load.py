@@ -170,10 +170,7 @@ def _read_pairs(found: Iterable[Table], config: BenchmarkConfig) -> pd.DataFrame
         )
     phenomena = pairs.groupby("paradigm")["phenomenon"].unique()
     for name, several in phenomena[phenomena.str.len() > 1].items():
-        raise InputError(
-            f"The paradigm {name} belongs to the phenomena {' and '.join(several)}. Assign each paradigm to only one "
-            "phenomenon."
-        )
+        raise InputError(f"The paradigm {name} belongs to the phenomena {' and '.join(several)}. Choose one of them.")
     return pairs.sort_values("paradigm", kind="stable", ignore_index=True)
 
 
@@ -251,9 +248,7 @@ def _joined(rows: pd.DataFrame, own: pd.DataFrame, labels: Sequence[str]) -> tup
     counts = pd.DataFrame({side: sides == side for side in SIDES}).groupby(pair).sum()
     for faulty, (good, bad) in counts[(counts != 1).any(axis=1)].iterrows():
         at = int(np.flatnonzero(pair == faulty)[-1])
-        raise InputError(
-            f"{rows.index[at]}: this row's pair has {good} good and {bad} bad sentences. Write one of each per pair."
-        )
+        raise InputError(f"{rows.index[at]}: the pair has {good} good and {bad} bad sentences. Write one of each.")
     order = np.argsort(pair, kind="stable")
     good, bad = (order[sides[order] == side] for side in SIDES)
     sentences = rows.pop("sentence").to_numpy()

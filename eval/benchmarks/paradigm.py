@@ -173,9 +173,7 @@ class Paradigm:
             if index % 2:
                 sides = piece.split("/")
                 if len(sides) != 2:
-                    raise InputError(
-                        f"{self._where}: '{{{piece}}}' doesn't have two sides. Write it as {{good / bad}}."
-                    )
+                    raise InputError(f"{self._where}: '{{{piece}}}' must have two sides: {{good / bad}}.")
                 good += parse_symbols(sides[0], self._where)
                 bad += parse_symbols(sides[1], self._where)
                 continue

@@ -97,8 +97,7 @@ class Role(Diagnostic):
         sides = Counter((row.item[:-2], row.target) for row in rows)
         if alone := [pair for (pair, _), count in sides.items() if count != 2]:
             raise InputError(
-                f"{config.path}: {alone[0]}-a and {alone[0]}-b must both exist and have the same target. Correct these "
-                "rows."
+                f"{config.path}: {alone[0]}-a and {alone[0]}-b must both exist and have the same target. Correct them."
             )
         for row in rows:
             expected = list(dict.fromkeys(phrase.split()[0] for phrase in row.expected.split("|") if phrase.strip()))

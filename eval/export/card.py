@@ -165,7 +165,4 @@ def _results(run: RunFolder, export: str, step: int | None, ties: str) -> Iterat
             rows.append(" | ".join([*cells, f"{row['low']:.3f} to {row['high']:.3f}"]))
     if rows:
         yield "\n".join(["benchmark | method | pairs | accuracy | 95% interval", " | ".join(["---"] * 5), *rows])
-        yield (
-            "Accuracy is the mean over paradigms. The confidence interval is for this model on new pairs of the same "
-            "paradigms."
-        )
+        yield ("Accuracy is the mean over paradigms. Intervals are for this model on new pairs of the same paradigms.")

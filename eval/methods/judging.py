@@ -127,8 +127,7 @@ def judge_pairs(
     """
     if unigrams is None and any(use.reads == UNIGRAMS for use in uses):
         raise ConfigError(
-            "The methods slor and morcela need token counts of the training text, which only python -m eval has. Leave "
-            "these methods out."
+            "slor and morcela need token counts of the training text, which only python -m eval has. Leave them out."
         )
     columns: dict[tuple[str, Template], dict[str, Any]] = {}  # arrays (P,) by method and template
     prompts: dict[str, dict[str, Any]] = {}

@@ -58,9 +58,7 @@ def method(name: str, parameters: Any = None, reads: str = SENTENCES) -> Callabl
 
     def register(score: F) -> F:
         if name in _METHODS:
-            raise ValueError(
-                f"The method {name} is already registered by {_METHODS[name].score.__module__}. Choose another name."
-            )
+            raise ValueError(f"The method {name} exists ({_METHODS[name].score.__module__}). Choose another name.")
         _METHODS[name] = Method(score, parameters or NoParameters(), reads)
         return score
 

@@ -120,7 +120,5 @@ class UnigramSource:
             more[: len(counts)] += counts
             counts = more
         if not counts.any():
-            raise InputError(
-                f"unigrams.text={file}: this file contains no text. Choose a file with one sentence per line."
-            )
+            raise InputError(f"unigrams.text={file}: this file contains no text. Use one with a sentence per line.")
         return counts

@@ -21,8 +21,7 @@ def run(config: QuestionnaireCommand) -> None:
     settings = config.questionnaire
     if not config.benchmark.has_pairs:
         raise ConfigError(
-            f"benchmark={config.benchmark.name}: this benchmark has no pairs that people could judge. Use a benchmark "
-            "of minimal pairs."
+            f"benchmark={config.benchmark.name}: this benchmark has no minimal pairs. Use a benchmark of minimal pairs."
         )
     benchmark = benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config))
     if config.people:

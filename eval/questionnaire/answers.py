@@ -128,8 +128,7 @@ def counted(
     for row in rows[~(as_is | swapped)].to_dict("records"):
         pair = f"{row['pair_id']!r:.40} of {row['paradigm']!r:.60}"
         raise InputError(
-            f"{row['file']}: this file is damaged, because {name} doesn't contain the pair {pair}. Ask for the file "
-            "again."
+            f"{row['file']}: this file is damaged, because {name} doesn't contain the pair {pair}. Leave it out."
         )
     failed, foreign = rows["failed"] > config.max_failed_checks, ~rows["native"] & config.native_only
     rows["why"] = np.select(

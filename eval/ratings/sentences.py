@@ -45,8 +45,7 @@ def load_ratings(config: RatingsConfig) -> Items:
     for name, labels in rows.groupby("pair", sort=False)["label"]:
         if sorted(labels) != [False, True]:
             raise InputError(
-                f"benchmark={config.name}: the pair {name} doesn't consist of one good and one bad sentence. Correct "
-                "the table."
+                f"benchmark={config.name}: the pair {name} must have one good and one bad sentence. Correct it."
             )
     note, number = blanks_note(list(rows["sentence"])), rows["pair"].nunique()
     contents = plural(len(rows), "sentence") + (f" in {plural(number, 'pair')}" if number else "")
@@ -69,7 +68,6 @@ def _label(cell: Any, where: str, column: str, labels: list[str] | None) -> bool
     known = {good.casefold(): True, bad.casefold(): False} | ({} if labels else {"true": True, "false": False})
     if (label := label_of(cell, where, column)) not in known:
         raise InputError(
-            f"{where}: {column} is {shown(cell)}, but must be {good} or {bad}. Correct this cell, or set "
-            "benchmark.labels."
+            f"{where}: {column} is {shown(cell)}, but must be {good} or {bad}. Correct it or benchmark.labels."
         )
     return known[label]

@@ -207,10 +207,7 @@ class Scorer(ABC):
         Raises:
             ConfigError: If the model is masked, or can't read windows of this size.
         """
-        raise ConfigError(
-            f"{self.name} is a masked model. It sees both sides of a word, so it can't compute surprisal. Use a causal "
-            "model."
-        )
+        raise ConfigError(f"{self.name} sees both sides of a word, so it can't compute surprisal. Use a causal model.")
 
     def scores_eos(self, policy: PolicyConfig) -> bool:
         """Return True if `<eos>` is scored. By default, only word-level models score it."""

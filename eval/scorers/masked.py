@@ -179,8 +179,7 @@ def _check_alone(policy: PolicyConfig) -> None:
     """Raise ConfigError if the scoring settings include a context."""
     if policy.context != "none":
         raise ConfigError(
-            f"policy.context={policy.context}: a masked model can only score sentences without context. Use "
-            "policy.context=none."
+            f"policy.context={policy.context}: masked models score sentences without context. Set policy.context=none."
         )
 
 

@@ -220,8 +220,7 @@ class CausalNetwork(Network, CausalModel):
             logits = self.logits(torch.from_numpy(ids).to(self.device)).log_softmax(-1)
         if bool(logits.isnan().any()):
             raise InputError(
-                f"{self.name}: the model's logits are NaN in {self.model.dtype}, so there are no scores. Try "
-                "model.dtype=fp32."
+                f"{self.name}: its logits are NaN in {self.model.dtype}, so there are no scores. Set model.dtype=fp32."
             )
         if not self._same(logits[0, :3], logits[1, :3], effect=_distance(*logits[:, 3])):
             raise ConfigError(
@@ -289,6 +288,5 @@ def check_finite(model: nn.Module, name: str) -> None:
     for parameter, weight in model.named_parameters():
         if weight.is_floating_point() and not bool(weight.isfinite().all()):
             raise RunError(
-                f"{name}: the weights {parameter} contain NaN or infinite values, so the model is damaged. Train or "
-                "download it again."
+                f"{name}: the weights {parameter} contain NaN or infinite values. Train or download the model again."
             )

@@ -50,13 +50,10 @@ def load_pretrained(config: PretrainedConfig, execution: Execution) -> CausalSco
         RunError: If its weights are NaN or infinite.
     """
     if config.revisions is not None:
-        raise ConfigError(
-            "model.revisions: only python -m eval can score several revisions. Choose a single one with "
-            "model.revision=NAME."
-        )
+        raise ConfigError("model.revisions: only python -m eval can score several revisions. Set model.revision=NAME.")
     if config.load_in_4bit and not torch.cuda.is_available():
         raise ConfigError(
-            "model.load_in_4bit=true needs an NVIDIA GPU with CUDA, but none was found. Leave this setting out."
+            "model.load_in_4bit=true needs an NVIDIA GPU with CUDA, but there is none. Leave this setting out."
         )
     offline_without_network()
     transformers = import_transformers()
@@ -192,8 +189,7 @@ class _Source:
         """Raise InputError if weights are missing, because they would be random and the scores meaningless."""
         if missing:
             raise InputError(
-                f"{self.where}: this {self.config.kind} model lacks the weights {first_few(sorted(missing))}. Get the "
-                "complete model."
+                f"{self.where}: the weights {first_few(sorted(missing))} are missing. Get the complete model."
             )
 
     def check_index(self, folder: Path) -> None:
@@ -329,9 +325,7 @@ def revisions(config: PretrainedConfig) -> list[PretrainedConfig]:
         fitting = fnmatch.filter(known, pattern)
         if not fitting:
             available = f"Choose from {first_few(sorted(known), 5)}." if known else "Leave this setting out."
-            raise InputError(
-                f"model.revisions={pattern}: no revision of {config.path} matches this pattern. {available}"
-            )
+            raise InputError(f"model.revisions={pattern}: no revision of {config.path} matches. {available}")
         names += fitting
     chosen = [dataclasses.replace(config, revision=name, revisions=None) for name in dict.fromkeys(names)]
     return sorted(chosen, key=lambda one: (one.step is None, one.step, one.revision))

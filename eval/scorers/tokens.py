@@ -98,8 +98,7 @@ class Tokens(ABC):
         """
         if self.begin is None:
             raise ConfigError(
-                f"{name}: the tokenizer has no BOS and no EOS token. Choose the token before each sentence with "
-                "model.begin=TOKEN."
+                f"{name}: the tokenizer has no BOS and no EOS token. Set model.begin=TOKEN to another token."
             )
         self.check("the begin symbol", [self.begin])
         return self.begin
@@ -175,8 +174,7 @@ class HubTokens(Tokens):
         """
         if not tokenizer.is_fast:
             raise ConfigError(
-                f"{name}: the tokenizer can't provide character offsets, because it has no tokenizer.json. Use a model "
-                "with a fast tokenizer."
+                f"{name}: without tokenizer.json, there are no character offsets. Use a model with this file."
             )
         self.tokenizer, self.name, self.vocabulary = tokenizer, name, vocabulary
         read = self._read(PLAIN_SENTENCES, add_special_tokens=False)["input_ids"]
@@ -189,9 +187,7 @@ class HubTokens(Tokens):
         self.begin = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
         if begin is not None:
             if begin not in (ids := tokenizer.get_vocab()):
-                raise ConfigError(
-                    f"model.begin={begin}: this token isn't in the tokenizer of {name}. Choose one from its vocabulary."
-                )
+                raise ConfigError(f"model.begin={begin}: {name} has no such token. Choose one from its vocabulary.")
             self.begin = ids[begin]
         self.eos, self.unknown, self.mask = tokenizer.eos_token_id, tokenizer.unk_token_id, tokenizer.mask_token_id
         self.special = [index for index in tokenizer.all_special_ids if index < len(self)]

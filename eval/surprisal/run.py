@@ -43,8 +43,7 @@ def run(config: SurprisalCommand) -> None:
         raise ConfigError("Which models? Add study=NAME, or model=hf_causal model.path=NAME.")
     if not pretrained and current()["model"] is not None:
         raise ConfigError(
-            f"model={config.model.name}: only pretrained models can be chosen with model=. To choose a run of a study, "
-            "use run=NAME."
+            f"model={config.model.name}: only pretrained models can be chosen with model=. For a run, use run=NAME."
         )
     if pretrained and config.run is not None:
         raise ConfigError(f"run={config.run} and model={config.model.name} both choose a model. Leave one of them out.")

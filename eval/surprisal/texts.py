@@ -77,7 +77,6 @@ def _further(rows: list[Row], path: Path, config: SurprisalConfig) -> pd.DataFra
     given = {name: f"{name}_given" for name in WORDS.names if name in further}
     if taken := [name for name in given if given[name] in further]:
         raise InputError(
-            f"{path}: column {taken[0]} would be renamed to {given[taken[0]]}, but this column already exists. Rename "
-            "one of them."
+            f"{path}: column {taken[0]} would become {given[taken[0]]}, which already exists. Rename one of them."
         )
     return further.rename(columns=given)

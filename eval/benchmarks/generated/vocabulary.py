@@ -75,9 +75,7 @@ def read_vocabulary(file: Path, language: str, min_count: int | None = None) -> 
         counts[word] = int(count) if tab else None
     frequent = {word: count for word, count in counts.items() if count is None or count >= (min_count or 0)}
     if not frequent:
-        raise ConfigError(
-            f"benchmark.min_count={min_count}: no word of {file} occurs this often. Choose a lower number."
-        )
+        raise ConfigError(f"benchmark.min_count={min_count}: no word of {file} is this frequent. Lower the number.")
     cased = head is not None or any(word != word.lower() for word in counts)  # words of samples are always cased
     return Vocabulary(frequent, head[1] if head else REFERENCES[language], cased)
 
@@ -121,16 +119,15 @@ def smallest_samples(runs: str | Path, study: str | None) -> list[Mapping[str, A
     """
     if study is None:
         raise ConfigError(
-            "benchmark.vocabulary=study: no study is chosen. Add study=NAME, or set benchmark.vocabulary to run or a "
-            "file of words."
+            "benchmark.vocabulary=study: no study is chosen. Add study=NAME, or use run or a file of words."
         )
     configs = [requested.config for requested in read_grid(Path(runs) / study).values()]
     configs = configs or [run.read_config() for run in study_runs(runs, study)]
     by_sample = {json.dumps(_sample_of(config)): config for config in configs if _is_trained(config)}
     if len({config["sample"]["count"] for config in by_sample.values()}) != 1:
         raise ConfigError(
-            f"benchmark.vocabulary=study: study={study} has no samples, or measures them in different units. Set "
-            "benchmark.vocabulary to a file of words."
+            f"benchmark.vocabulary=study: study={study} has no samples, or measures them in different units. Use a "
+            "file of words."
         )
     sizes = {sample: parse_size(config["sample"]["size"]) for sample, config in sorted(by_sample.items())}
     return [by_sample[sample] for sample, size in sizes.items() if size == min(sizes.values())]

@@ -90,9 +90,7 @@ def chat_template_of(method: str, scorer: Scorer, chat: bool | None) -> ChatTemp
     if not scorer.answers_prompts:
         raise ConfigError(f"method={method}: {scorer.name} can't answer prompts. Leave this method out.")
     if chat and scorer.chat_template is None:
-        raise ConfigError(
-            f"method.{method}.chat=true: {scorer.name} has no chat template. Use chat=false for plain prompts."
-        )
+        raise ConfigError(f"method.{method}.chat=true: {scorer.name} has no chat template. Set it to false.")
     template = None if chat is False else scorer.chat_template
     if template is not None:
         template.check()
