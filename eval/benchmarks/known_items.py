@@ -68,7 +68,7 @@ def _unpublished(benchmark: str, parts: Mapping[str, list[Any]]) -> str | None:
     if not published or not others:
         return None
     return (
-        f"benchmark.name={benchmark}: {first_few(others)} differ from the published benchmark, so results aren't "
+        f"benchmark.name={benchmark}: these differ from the published benchmark: {first_few(others)}. Results aren't "
         "comparable with published ones. Choose another benchmark.name."
     )
 

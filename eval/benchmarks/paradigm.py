@@ -49,7 +49,7 @@ class Paradigm:
         if {*description, "field"} != set(KEYS) or description["prefix"] not in PREFIX_METHODS:
             raise InputError(
                 f"{self._where}: the keys of this paradigm are wrong. Write the keys {', '.join(KEYS)}, and set prefix "
-                f"to {' or '.join(PREFIX_METHODS)}."
+                f"to one, two or none."
             )
         self.phenomenon: str = description["phenomenon"]
         self.field: str | None = description.get("field")
@@ -159,7 +159,7 @@ class Paradigm:
         if macro[1] not in self._grammar.macros:
             available = ", ".join(self._grammar.macros) or "none"
             raise InputError(
-                f"{self._where}: grammar.yaml has no macro '{macro[0]}'. Define it, or use another macro: {available}."
+                f"{self._where}: grammar.yaml has no macro '{macro[0]}'. Define it there. Existing macros: {available}."
             )
         before, after = text[: macro.start()], text[macro.end() :]
         return [full for one in self._grammar.macros[macro[1]] for full in self._with_macros(before + one + after)]

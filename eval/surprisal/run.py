@@ -72,7 +72,7 @@ def run(config: SurprisalCommand) -> None:
         )
     table = filled_table(["model", "words", "bits per word", "perplexity", "unknown", "words/s"], rows, ["model"])
     console = Console(highlight=False)
-    print_text(console, f"Surprisal of the words in {path.name}")
+    print_text(console, f"Surprisal of {path.name}")
     print_table(console, table, ("words/s", "perplexity", "unknown"))
     print_text(console, f"Written to {folder}")
     check_failures(config, "read", damaged, len(runs) + damaged)

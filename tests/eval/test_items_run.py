@@ -191,5 +191,5 @@ def test_the_command_scores_a_diagnostic(configure, tmp_path):
     simulated_run(configure("role"), random_model(LSTM))
     done = run_command("eval", "study=s", "benchmark=role", f"paths.runs={tmp_path}/runs", f"paths.data={tmp_path}")
     assert done.returncode == 0
-    assert [line.partition(": ")[2][:13] for line in done.stderr.splitlines()] == ["removed blank"]  # in the file
+    assert [line.partition(": ")[2][:13] for line in done.stderr.splitlines()] == ["blanks around"]  # in the file
     assert "generic object" in done.stdout

@@ -78,7 +78,7 @@ def generate(config: BenchmarkConfig, least: int = LEAST_PAIRS) -> Generated:
     if not pairs:
         name, reason = next(iter(unavailable.items()))
         raise InputError(
-            f"benchmark={config.name}: no paradigm has {least} pairs. Use other words. For example, {name}: {reason}."
+            f"benchmark={config.name}: no paradigm has {least} pairs. Use a larger vocabulary. {name}: {reason}."
         )
     return Generated(pairs, unavailable, origin_of(config, names, vocabulary))
 

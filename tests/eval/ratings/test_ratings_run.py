@@ -134,7 +134,7 @@ def test_a_run_without_its_text_has_no_slor_and_says_why(configure, capsys):
     elsewhere = configure("paths.store=nowhere")
     score_run(run, elsewhere)
     printed = capsys.readouterr().out
-    assert "There is no norm_lp, slor or morcela, which need unigram probabilities" in printed
+    assert "norm_lp, slor and morcela are left out" in printed
     assert read_answer_file(run.scores("ratings"), "sentences")[0]["unigram_lp"].isna().all()
     score_run(run, config)  # with the text there are more scores
     assert read_answer_file(run.scores("ratings"), "sentences")[0]["unigram_lp"].notna().all()

@@ -250,7 +250,7 @@ def remove_begin(folder):
     ("damage", "error", "message"),
     [
         (cut_weights, InputError, r"model\.revision=checkpoint-2: the model can't be loaded"),
-        (remove_begin, ConfigError, r"neither BOS nor EOS.*model\.begin=TOKEN"),
+        (remove_begin, ConfigError, r"no BOS and no EOS.*model\.begin=TOKEN"),
     ],
 )
 def test_a_damaged_revision_is_named_and_the_others_are_scored(checkpoints, tmp_path, capsys, damage, error, message):
@@ -261,7 +261,7 @@ def test_a_damaged_revision_is_named_and_the_others_are_scored(checkpoints, tmp_
     ])  # fmt: skip
     with pytest.raises(RunError, match=r"gpt: 1 of 3 revisions could not be scored"):
         score_pretrained([config])
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not scored: ")]
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Not scored: ")]
     assert "checkpoint-2" in line
     scored = {path.parts[-4] for path in (tmp_path / "runs").rglob("lp.parquet")}
     assert len(scored) == 2
@@ -274,7 +274,7 @@ def test_a_damaged_revision_is_named_and_the_others_are_scored(checkpoints, tmp_
 
 
 def test_missing_revisions_raise_one_line_errors(checkpoints):
-    with pytest.raises(InputError, match=r"model\.revisions=step\* matches no revision .*: checkpoint-1, "):
+    with pytest.raises(InputError, match=r"model\.revisions=step\*: no revision .* checkpoint-1, "):
         revisions(composed(f"model.path={checkpoints}", "model.revisions=['step*']"))
     with pytest.raises(InputError, match=r"checkpoint-3: folder not found"):
         load_pretrained(composed(f"model.path={checkpoints}", "model.revision=checkpoint-3"), Execution(100))
