@@ -129,10 +129,10 @@ def _words(text: str | Sequence[str]) -> list[str]:
 
 def _items(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of pairs with all columns of eval.scores.schemas.ITEMS, after adding missing ones as empty."""
-    if missing := {"good", "bad"} - set(table.columns):
+    if not {"good", "bad"} <= set(table.columns):
         raise InputError(
-            f"pairs: the table has no column {' or '.join(sorted(missing))}. Its columns are "
-            f"{', '.join(map(str, table.columns))}. Name the columns of the sentences good and bad."
+            f"pairs: the table has the columns {', '.join(map(str, table.columns))}, but needs good and bad. Rename "
+            "its columns."
         )
     for side in ("good", "bad"):
         for number, sentence in enumerate(table[side]):

@@ -249,7 +249,7 @@ class _Source:
                 "for splitting texts into words, and you trust this code, set model.trust_remote_code=true."
             )
         if isinstance(error, RecursionError):
-            return f"{self.where}: the model's files are nested too deeply to be read. Get the original files."
+            return f"{self.where}: the model can't be loaded, because its files are nested too deeply. Get new ones."
         if folder.is_dir():
             pickles = [file.name for pattern in ("*.bin", "*.pt", "*.pth") for file in folder.glob(pattern)]
             if pickles and not list(folder.glob("*.safetensors")) and not self.config.allow_pickle:

@@ -153,9 +153,7 @@ def test_scores_are_not_overwritten_by_those_of_other_pairs(configure, tmp_path)
     score_run(run, configure("benchmark=local", *overrides))
     before = scores_of(run, label="own")
     (tmp_path / "own.csv").write_text("good,bad\nThe dogs sleep .,The dogs sleeps .\n")
-    with pytest.raises(
-        InputError, match=r"scores/own contains scores of other pairs .* than own has now .*benchmark\.name=NAME"
-    ):
+    with pytest.raises(InputError, match=r"scores/own: the pairs of own have changed .*benchmark\.name=NAME"):
         score_run(run, configure("benchmark=local", *overrides))
     assert "scoring_failed" not in run.read_manifest()  # the scores that are there are as good as before
     assert scores_of(run, label="own")[0].equals(before[0])

@@ -125,7 +125,7 @@ def test_a_model_without_a_begin_symbol_needs_model_begin():
     (scores,) = scorer.score(["The cat"], policy())
     ids = tokenizer("The cat")["input_ids"]
     assert scores.logprobs == pytest.approx(nats(network, [1], ids), abs=1e-5)
-    with pytest.raises(ConfigError, match=r"policy\.score_eos=true: the tokenizer of m has no end symbol.*false"):
+    with pytest.raises(ConfigError, match=r"policy\.score_eos=true: the tokenizer of m has no <eos>.*false"):
         scorer.score(["The cat"], policy(score_eos=True))
 
 
