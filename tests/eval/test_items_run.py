@@ -182,7 +182,7 @@ def test_ratings_that_nothing_can_agree_with_are_refused_before_a_model_is_loade
     (tmp_path / "rated.csv").write_text(text)
     names = text.partition("\n")[0].split(",")
     columns = ",".join(f"{name}:{name if name in names else 'null'}" for name in ("sentence", "rating", "label"))
-    with pytest.raises(InputError, match="benchmark=ratings: .* at least three"):
+    with pytest.raises(InputError, match=r"benchmark=ratings: .* at least three"):
         check_benchmark(configure("ratings", f"benchmark.columns={{{columns}}}"))
 
 
