@@ -185,7 +185,7 @@ def _score_missing(run: RunFolder, config: EvalConfig, make: Callable[[], Work],
 
 
 def _record(run: RunFolder, config: EvalConfig, error: Exception | None = None) -> None:
-    """Record in the manifest the command that was run, and the reason if scoring failed. Success removes the reason.
+    """Record in the manifest the command that was run, and the reason if scoring failed. Remove it after a success.
 
     The command is needed to reproduce the study. If a sweep requested these scores, its grid already has the command.
     """

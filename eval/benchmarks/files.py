@@ -42,7 +42,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Items:
-    """Items other than pairs, which are questions of a diagnostic, SyntaxGym suites, or rated sentences.
+    """Items other than pairs, such as the questions of a diagnostic, SyntaxGym suites, or rated sentences.
 
     Attributes:
         rows: The questions to models. Their answers are added as further columns.
@@ -230,8 +230,8 @@ def _records(file: Path, delimiter: str, quotes: bool) -> Iterator[tuple[int, li
     """Yield the line number and the cells of each record of a CSV file, without empty lines.
 
     Blanks and tabs around cells are removed, because they are not part of a sentence, and the number of these cells is
-    printed. A quoted cell is left unchanged, and may contain line breaks. If the first line names the delimiter, as
-    Excel does with sep=; it is skipped.
+    printed. A quoted cell is left unchanged, and may contain line breaks. A first line that names the delimiter, such
+    as Excel's "sep=;", is skipped.
     """
     mark, blank = re.escape(delimiter), " \t".replace(delimiter, "")
     quoted = rf'(?P<blank>[{blank}]*)"(?P<quoted>(?:[^"]|"")*+)"[{blank}]*(?={mark}|\n)|' if quotes else ""

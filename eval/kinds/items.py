@@ -1,4 +1,4 @@
-"""Score items other than pairs, which are questions of diagnostics, SyntaxGym suites, and rated sentences."""
+"""Score items other than pairs, such as questions of diagnostics, SyntaxGym suites, and rated sentences."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence

@@ -161,7 +161,7 @@ class PairsWork(Work):
             yield methods_table(f"{where} · overall by method", scores, pairs, ties)
         if self.config.scoring.snapshots and self.run.snapshots:
             yield trajectory_table(f"{where} · overall over training", [self.overall(at) for at in self.run.snapshots])
-        elif self.config.scoring.snapshots and self.described["recipe"].get("bptt"):  # trained here, in steps
+        elif self.config.scoring.snapshots and self.described["recipe"].get("bptt"):  # trained by pairscale, in steps
             yield f"{self.run.path.name} has no snapshots to score. To save snapshots, train with trainer.snapshots=N."
 
     def _without_faulty(self, scores: pd.DataFrame) -> str | None:

@@ -37,9 +37,9 @@ def read_texts(config: QuestionnaireConfig, language: str | None) -> dict[str, A
         texts |= read_yaml(Path(config.texts).expanduser(), schema, InputError, remedy)
     if wrong := [name for name in {**like, **texts} if type(texts.get(name)) is not type(like.get(name))]:
         raise ConfigError(
-            f"questionnaire.language={language}, questionnaire.texts={config.texts}: {first_few(wrong)} can't be used, "
-            "because the text is missing, unknown or of another type than in eval/questionnaire/en.yaml. Set "
-            "questionnaire.language=en or zh, or write all texts of en.yaml in your language."
+            f"questionnaire.language={language}: some texts are missing, unknown or of another type than in "
+            f"eval/questionnaire/en.yaml: {first_few(wrong)}. Set questionnaire.language=en or zh, or write "
+            f"all of these texts in questionnaire.texts (now {config.texts})."
         )
     return texts
 

@@ -68,6 +68,6 @@ def _label(cell: Any, where: str, column: str, labels: list[str] | None) -> bool
     known = {good.casefold(): True, bad.casefold(): False} | ({} if labels else {"true": True, "false": False})
     if (label := label_of(cell, where, column)) not in known:
         raise InputError(
-            f"{where}: {column} is {shown(cell)}, but must be {good} or {bad}. Correct it or benchmark.labels."
+            f"{where}: {column} is {shown(cell)}, but must be {good} or {bad}. Correct this cell or benchmark.labels."
         )
     return known[label]

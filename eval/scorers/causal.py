@@ -1,4 +1,4 @@
-"""Score causal models, which are our own models, n-gram models and models of transformers (GPT-2, Pythia)."""
+"""Score causal models, including our own models, n-gram models and models of transformers (GPT-2, Pythia)."""
 
 from __future__ import annotations
 
