@@ -15,6 +15,7 @@ from eval.benchmarks.config import BenchmarkConfig
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError
 from pairscale.hub import import_datasets
+from pairscale.sizes import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,7 +221,7 @@ def _separated(file: Path, delimiter: str, quotes: bool, named: bool) -> Iterato
                 continue
         if len(cells) != len(header):
             raise InputError(
-                f"{where}: this line has {len(cells)} cells, but the table has {len(header)} columns "
+                f"{where}: this line has {plural(len(cells), 'cell')}, but the table has {plural(len(header), 'column')} "
                 f"({', '.join(header)}). Correct the line, or set benchmark.delimiter or benchmark.quotes."
             )
         yield Row(where, dict(zip(header, cells, strict=True)))

@@ -19,6 +19,7 @@ from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import sha256_json, write_text
 from pairscale.schema import load_yaml, read_yaml
+from pairscale.sizes import plural
 
 LANGUAGES = ("en", "zh")  # languages of the texts in this folder
 PAIR_SECONDS = 8  # estimated time per pair, for the duration that is stated on the form
@@ -116,7 +117,7 @@ def write_forms(benchmark: Benchmark, config: QuestionnaireConfig, of: str | Non
             )
         write_text(path, page)
     longest = max(map(len, forms))
-    written = f"{benchmark.name}: {len(forms)} forms of up to {longest} questions ({minutes(longest)} minutes)"
+    written = f"{benchmark.name}: {plural(len(forms), 'form')} of up to {longest} questions ({plural(minutes(longest), 'minute')})"
     Console(markup=False, soft_wrap=True, highlight=False).print(f"{written} in {config.folder}")
     if not texts["contact"]:
         say("The forms don't say whom to contact. Add a contact with questionnaire.texts=FILE.", "note", "yellow")
