@@ -221,7 +221,7 @@ def _separated(file: Path, delimiter: str, quotes: bool, named: bool) -> Iterato
                 continue
         if len(cells) != len(header):
             raise InputError(
-                f"{where}: this line has {plural(len(cells), 'cell')}, but the table has {plural(len(header), 'column')} "
+                f"{where}: this line has {plural(len(cells), 'cell')}, but the table has {len(header)} columns "
                 f"({', '.join(header)}). Correct the line, or set benchmark.delimiter or benchmark.quotes."
             )
         yield Row(where, dict(zip(header, cells, strict=True)))

@@ -117,8 +117,8 @@ def write_forms(benchmark: Benchmark, config: QuestionnaireConfig, of: str | Non
             )
         write_text(path, page)
     longest = max(map(len, forms))
-    written = f"{benchmark.name}: {plural(len(forms), 'form')} of up to {longest} questions ({plural(minutes(longest), 'minute')})"
-    Console(markup=False, soft_wrap=True, highlight=False).print(f"{written} in {config.folder}")
+    written = f"{plural(len(forms), 'form')} of up to {longest} questions ({plural(minutes(longest), 'minute')})"
+    Console(markup=False, soft_wrap=True, highlight=False).print(f"{benchmark.name}: {written} in {config.folder}")
     if not texts["contact"]:
         say("The forms don't say whom to contact. Add a contact with questionnaire.texts=FILE.", "note", "yellow")
 

@@ -36,7 +36,7 @@ def test_the_command_writes_forms_and_reads_answers(browser, tmp_path):
     few = [*options, "questionnaire.per_paradigm=1", "questionnaire.checks=0"]
     done = run_command("eval.questionnaire", *few)
     assert done.returncode == 0, done.stderr
-    assert "toy: 1 forms of up to 41 questions (6 minutes)" in done.stdout
+    assert "toy: 1 form of up to 41 questions (6 minutes)" in done.stdout
     assert "questionnaire.texts=FILE" in done.stderr
     form = tmp_path / "forms" / "form-1.html"
     before = form.read_bytes()
