@@ -249,7 +249,7 @@ def test_files_are_chosen_by_patterns_and_unusable_ones_raise_errors(tmp_path):
             load(tmp_path, **values)
     for name in ("a.xlsx", "a.parquet.gz"):
         (tmp_path / name).touch()
-        with pytest.raises(ConfigError, match=rf"benchmark\.path=.*{name}: must end in \.csv, \.jsonl"):
+        with pytest.raises(ConfigError, match=rf"benchmark\.path=.*{name}: .* \.csv, \.jsonl"):
             load(tmp_path / name)
 
 
