@@ -30,7 +30,7 @@ def run(config: TableCommand) -> None:
     check_choice("what", config.what, TABLES)
     check_choice("source", config.source, SOURCES)
     if config.output is None or Path(config.output).suffix not in (".csv", ".parquet"):
-        raise ConfigError(f"output={config.output}: this must end in .csv or .parquet. Use a name like table.csv.")
+        raise ConfigError(f"output={config.output}: the table must go to a .csv or .parquet file. Set output=FILE.csv.")
     is_study, make = config.source == FILES, TABLES[config.what]
     given = {
         "benchmark": config.chosen_benchmark,

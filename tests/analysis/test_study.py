@@ -163,7 +163,7 @@ def test_a_requested_run_that_is_not_there_is_missing(own, monkeypatch):
         (["a+"], {}, r"study=a\+"),
         (["simulated"], {"ties": "left"}, "ties=left"),
         (["simulate"], {}, "“simulate”.*simulated"),
-        (["simulated"], {"benchmark": "climp"}, "of climp.*blimp by lp"),
+        (["simulated"], {"benchmark": "climp"}, "climp.*blimp by lp"),
         (["simulated"], {"method": "slor"}, "slor scores.*blimp by lp"),
     ],
 )
