@@ -29,7 +29,7 @@ def run(config: FigureCommand) -> None:
 
     path = Path(config.output or "")
     if path.suffix not in (".svg", ".pdf", ".png"):
-        raise ConfigError(f"output={config.output}: the figure must go to an .svg, .pdf or .png file. Set output=FILE.pdf.")
+        raise ConfigError(f"output={config.output}: figures are .svg, .pdf or .png files. Set output=FILE.pdf.")
     benchmarks = read_benchmarks(config, read_study(config))
     for results in benchmarks:
         results.show_curves(config.curves)
