@@ -1,4 +1,4 @@
-"""`python -m analysis`: make learning curves, tables, figures and a report from a study's scores."""
+"""Make learning curves, tables, figures and a report from a study's scores (`python -m analysis`)."""
 
 from analysis.config import AnalysisConfig
 from pairscale.command.main import main

@@ -54,7 +54,7 @@ def ages_of_acquisition(
     known, place = read_ages(Path(ages)), Path(reports) / study / "surprisal"
     names = sorted({file.parent.name for file in place.glob("*/*.parquet")})
     if text not in names and (text is not None or len(names) != 1):
-        remedy = f"Choose from {', '.join(names)}" if names else "Compute some with python -m eval.surprisal"
+        remedy = f"Choose from {', '.join(names)}" if names else "Compute surprisals with python -m eval.surprisal"
         raise ConfigError(f"text={text}: this doesn't select a folder of surprisals in {place}. {remedy}.")
     rows = _word_surprisals(place / (text or names[0]), read_studies([study], folder))
     is_shared = rows.groupby("word")["run"].transform("size") == rows["run"].nunique()
@@ -80,8 +80,8 @@ def halfway(x: Array, curves: Array, chance: Array) -> Array:
     """Return the x values (U,) at which curves (S, U) have fallen halfway from chance (U,) to their last value.
 
     The curves are fitted with sigmoids over ascending x (S,) that start at chance. A grid search finds the slope and
-    the midpoint with the least squares, and the asymptote has a closed form. The result is infinite for a curve that
-    doesn't fall.
+    the midpoint with the smallest sum of squares, and the asymptote has a closed form. The result is infinite for a
+    curve that doesn't fall.
     """
     span = float(x[-1] - x[0])
     middles = np.linspace(x[0] - span - 6, x[-1] + span / 2, 97)
@@ -161,6 +161,6 @@ def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
                 raise RunError(f"{run}: the size of its vocabulary isn't known. To leave out this run, remove {file}.")
             tables.append(table.assign(x=at, chance=table["tokens"] * np.log2(vocabulary)))
     if len(digests) != 1:
-        problem = "the surprisals belong to different texts" if digests else f"no run of {found} has surprisals here"
+        problem = "surprisals are from different texts" if digests else f"no run of {found} has surprisals there"
         raise RunError(f"{folder}: {problem}. Run python -m eval.surprisal again.")
     return pd.concat(tables, ignore_index=True)

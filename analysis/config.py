@@ -26,7 +26,7 @@ COUNT, LEAVE_OUT = ("count", "leave_out")
 
 @dataclass(kw_only=True)
 class FigureConfig:
-    """The size of figures in files. A length is a number with the unit in, cm, mm or pt, such as 3.3in or 84mm.
+    """The size of figures in files. A length is a number with a unit (in, cm, mm or pt), such as 3.3in or 84mm.
 
     In Computational Linguistics and ACL papers, a column is 3.3in wide, and both columns together are 6.3in wide. In
     Springer journals, a column is 84mm wide, and both together are 174mm wide.
@@ -42,7 +42,7 @@ class FigureConfig:
             if value is not None and not least <= self.pixels(name) / _PIXELS["in"] <= most:
                 raise ConfigError(
                     f"analysis.figure.{name}={value[:80]}: this length must be from {least}in to {most}in. Use a "
-                    "number with the unit in, cm, mm or pt, such as 84mm."
+                    "number with a unit (in, cm, mm or pt), such as 84mm."
                 )
 
     def pixels(self, name: str) -> float:
@@ -55,10 +55,10 @@ class FigureConfig:
 class ReportConfig:
     """The settings for the contents of a report, and for the names and colours of its curves."""
 
-    method: str  # judgment method whose scores the curves show
+    method: str  # judgment method of the scores in the curves
     confidence: Annotated[float, Meta(gt=0, lt=1)]  # confidence level of the intervals
     sections: Texts = None  # null (the default sections), all, or a list of sections to add
-    margin: AboveZero | None = None  # slopes are equivalent if the interval of their difference is within this
+    margin: AboveZero | None = None  # slopes are equivalent if the interval of their difference is within +/- this
     new_items: bool = False  # add intervals for new pairs of the same paradigms
     # Whether to count pairs with known faults, as in published results, or to leave them out.
     faulty_pairs: Literal["count", "leave_out"] = "count"

@@ -1,8 +1,8 @@
-"""`python -m analysis.figure`: draw one figure of learning curves, for a paper or a talk.
+"""Draw one figure of learning curves, for a paper or a talk (`python -m analysis.figure`).
 
     python -m analysis.figure study=mine phenomena=[binding,island_effects] output=figure.pdf
 
-This takes seconds, because it doesn't make a report.
+This only takes seconds, because it doesn't make a report.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`python -m analysis`: fit the curves of a study, print the findings, and write the report."""
+"""Fit the curves of a study, print the findings, and write the report (`python -m analysis`)."""
 
 import shlex
 from collections.abc import Sequence

@@ -132,7 +132,7 @@ class _Published:
 
 
 def wide(accuracies: pd.DataFrame, level: str) -> pd.DataFrame:
-    """Return the accuracies of one level, with one row per name and one column per model. Missing ones are NaN."""
+    """Return the accuracies of one level, with one row per name and one column per model. Missing values are NaN."""
     rows = accuracies[accuracies["level"] == level]
     table = rows.pivot(index="name", columns="model", values="accuracy")
     return table.reindex(index=rows["name"].unique(), columns=rows["model"].unique()).rename_axis(columns=None)

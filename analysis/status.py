@@ -1,4 +1,4 @@
-"""`python -m analysis.status study=NAME`: show the state, time and cost of a study's runs, or remove runs.
+"""Show the state, time and cost of a study's runs, or remove runs (`python -m analysis.status study=NAME`).
 
 run_states.py reads the states. The command answers at once, because it neither loads models nor imports pandas.
 """

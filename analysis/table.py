@@ -1,4 +1,4 @@
-"""`python -m analysis.table`: write a study as one table. docs/guides/table.md explains the columns."""
+"""Write a study as one table (`python -m analysis.table`). docs/guides/table.md explains the columns."""
 
 from __future__ import annotations
 

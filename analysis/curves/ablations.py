@@ -42,28 +42,28 @@ def ablation_effects(
 ) -> pd.DataFrame:
     """Estimate the effect of each intervention in the training text.
 
-    Each treatment is compared with its matched control (which lacks as many other sentences) and with the full text.
-    Each control is also compared with the full text, to check that removing other sentences changes nothing. A
-    construction with three or more doses also gets a slope over doses.
+    Each treatment is compared with its matched control (which lacks the same number of other sentences) and with the
+    full text. Each control is also compared with the full text, to check that removing other sentences changes nothing.
+    A construction with three or more doses also gets a slope over doses.
 
     Paired runs have the same size and seed, and runs without a partner are left out. At a single size, the interval
     comes from the paired t test. Over several sizes, it uses HC3 standard errors (MacKinnon and White 1985) with
     Student's t. Curves without paired runs are treated as independent, with Welch's (1947) degrees of freedom.
 
     Args:
-        accuracies: The long table of `accuracies()`. Baselines and checkpoints of a single training aren't used.
+        accuracies: The long table of `accuracies()`. Baselines and checkpoints of a single training run aren't used.
         runs: The table of `runs()`, with the columns study, run, construction, action, dose and base.
         margin: A difference in accuracy that is too small to matter to you.
         confidence: The level of the intervals.
         direct: The names of the paradigms that test each construction. The level "scope" has one mean over these
             paradigms, one over the other paradigms of their phenomena, and one over all remaining paradigms.
-        paired: Whether runs of two curves with equal seeds are related.
+        paired: Whether runs of different curves are related if they have the same seed.
 
     Returns:
         One row per benchmark, method, comparison, `over` ("all sizes", each size, "per doubling"), level and name, with
-        COLUMNS. The table is empty if no run has an intervention. Among the columns are
+        COLUMNS. The table is empty if no run has an intervention. The columns include:
 
-        - difference: the accuracy of `curve` minus that of `other`
+        - difference: the accuracy of `curve` minus the accuracy of `other`
         - runs: the number of pairs of runs, or of all runs if they aren't paired
         - p_holm: the p value, corrected (Holm 1979) for all phenomena or paradigms of a comparison or, for overall and
           scopes, for all comparisons of the same kind
@@ -90,8 +90,8 @@ def ablation_effects(
 def main_effects(effects: pd.DataFrame) -> pd.DataFrame:
     """Return the main rows of `ablation_effects`, which compare each treatment with its control over all sizes.
 
-    A treatment without a control is compared with the full text. The rows are for overall and, if they are known, the
-    scopes.
+    A treatment without a control is compared with the full text. The rows are about overall accuracy and, if they are
+    known, the scopes.
     """
     is_main = effects["kind"].isin([TREATMENT_CONTROL, TREATMENT_FULL]) & effects["level"].isin(["overall", SCOPE])
     rows = effects[is_main & (effects["over"] == ALL_SIZES)]
@@ -133,7 +133,7 @@ def _contrasts(curves: Sequence[Curve], weights: Sequence[float], paired: bool) 
     """
     places = pd.concat([of.runs[["curve", "size", "seed"]] for of in curves]).dropna()
     for name, size, seed in places[places.duplicated()].to_numpy()[:1] if paired else ():
-        raise InputError(f"Curve {name} has two runs of size {size} and seed {seed}. Put them on different curves.")
+        raise InputError(f"Curve {name} has two runs of size {size} and seed {seed}. Use different curve names.")
     used, is_paired, left_out = match_runs(curves, ["size", "seed"], 0 if paired else 1)
     sizes = list(used[0].runs["size"].unique())
     parts = []

@@ -37,10 +37,11 @@ def words_to_threshold(accuracies: pd.DataFrame, margin: float = 0.1, confidence
 
     Returns:
         One row per benchmark, method, curve and unit (level, name), with COLUMNS. `words`, `low` and `high` are in the
-        unit `unit`. `words` is missing if the threshold isn't crossed between the smallest and the largest size, and
-        `status` says on which side it is crossed. `low` is 0 if it is below the smallest size, and `high` is infinite
-        if it is above the largest. `rank` is 1 for the unit that is acquired first within a benchmark, method, curve
-        and level. Units without `words` on the same side share a rank. `note` is the reason if there is no interval.
+        unit `unit`. `words` is missing if the threshold isn't crossed between the smallest and the largest size.
+        `status` then says whether it is crossed before or after these sizes. `low` is 0 if it is below the smallest
+        size, and `high` is infinite if it is above the largest. `rank` is 1 for the unit that is acquired first within
+        a benchmark, method, curve and level. Units without `words` on the same side share a rank. `note` says why there
+        is no interval.
 
     Raises:
         InputError: If the margin isn't above 0 and at most .5.
@@ -79,7 +80,7 @@ def _crossing(runs: pd.DataFrame, margin: float, confidence: float) -> dict[str,
     at = _crosses(x, accuracy, baseline + margin, last=True)
     free = len(runs) - len(means)
     degrees = min(runs["seed"].nunique() - 1, free) if runs["nested"].any() else free
-    low, high, note = np.nan, np.nan, "There is no interval, because there is one run per size."
+    low, high, note = np.nan, np.nan, "There is one run per size, so there is no interval."
     if degrees > 0:
         squares = ((runs["accuracy"] - by_size["accuracy"].transform("mean")) ** 2).sum()
         half = t_quantile(confidence, degrees) * np.sqrt(squares / free / means["runs"].to_numpy())

@@ -34,7 +34,7 @@ def compare(accuracies: pd.DataFrame, margin: float | None = None, confidence: f
         confidence: The level of the intervals.
 
     Returns:
-        One row per benchmark, method, pair of curves, level and name, with COMPARISON_COLUMNS. Among them are
+        One row per benchmark, method, pair of curves, level and name, with COMPARISON_COLUMNS. The columns include:
 
         - difference: the slope of `curve` minus the slope of `other`, in accuracy per doubling of the training text
         - p_holm: the p value, corrected (Holm 1979) for all phenomena or paradigms of this pair of curves or, for
@@ -64,7 +64,7 @@ def add_tests(
 ) -> pd.DataFrame:
     """Add low, high, p, p_holm (corrected per `family`) and equivalent to a table with difference, se and df."""
     if margin is not None and not margin > 0:
-        raise InputError(f"margin={margin}: this negligible difference must be above 0. Try 0.005.")
+        raise InputError(f"margin={margin}: the margin must be above 0. Try 0.005.")
     table = add_intervals(table, "difference", confidence)
     table["p_holm"] = table.groupby(family, dropna=False)["p"].transform(lambda p: holm(p.to_numpy()))
     inside = (table["low"] > -(margin or 0)) & (table["high"] < (margin or 0))

@@ -41,10 +41,10 @@ def fit_curves(accuracies: pd.DataFrame, confidence: float = 0.95, pairs: pd.Dat
         pairs: The table of `pairs()`. If it is given, intervals for new items of the same paradigms are added.
 
     Returns:
-        One row per benchmark, method, curve, level and name with CURVE_COLUMNS, and with `pairs` also NEW_ITEM_COLUMNS.
-        `slope` is the accuracy gained per doubling of the training text, and se, df, low, high and p describe it.
-        `intercept` is the height of the line at log2(sample_words) = 0, and `lack_of_fit` is the p value of the
-        lack-of-fit test. `note` says why there is no interval, or how to read the slope.
+        One row per benchmark, method, curve, level and name with CURVE_COLUMNS and, if `pairs` is given,
+        NEW_ITEM_COLUMNS. `slope` is the accuracy gained per doubling of the training text, and se, df, low, high and p
+        describe it. `intercept` is the height of the line at log2(sample_words) = 0, and `lack_of_fit` is the p value
+        of the lack-of-fit test. `note` says why there is no interval, or how to read the slope.
 
     Raises:
         InputError: In the same cases as `unit_accuracies`, if no paradigm was scored in every run, if the sizes of a
@@ -168,7 +168,7 @@ def fitted_lines(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataF
 def _with_new_items(table: pd.DataFrame, curve: Curve, pairs: pd.DataFrame) -> pd.DataFrame:
     """Add the standard errors and degrees of freedom for new items to the rows of a curve.
 
-    Only items that all runs of the curve were scored on are used. An item with several templates or trials has the mean
+    Only items that all runs of the curve were scored on are used. Items with several templates or trials are averaged
     over them.
     """
     check_columns(pairs, ("study", "run", "benchmark", "method", "paradigm", "pair_id", "correct"), "pairs()")
@@ -193,7 +193,7 @@ def _with_new_items(table: pd.DataFrame, curve: Curve, pairs: pd.DataFrame) -> p
     variance = np.maximum(of_runs + of_items - overlap, np.maximum(of_runs, of_items))
     degrees = np.minimum(line.degrees, member @ np.bincount(paradigm, minlength=len(paradigms)) - 1)
     missing = np.isnan(variance) & table["se"].notna()
-    few = np.where(missing, "There is no interval for new items, because the runs share too few pairs.", "")
+    few = np.where(missing, "The runs share too few pairs for an interval over new items.", "")
     return table.assign(
         se_new_items=np.sqrt(variance), df_new_items=np.where(np.isnan(variance), np.nan, degrees),
         note=join_notes(table["note"], few),

@@ -23,8 +23,8 @@ Numbers = npt.NDArray[np.intp]
 LEAST_RUNS = 4
 LEAST_SEEDS = 3  # minimum number of seeds for an interval if samples are nested
 ROUNDING = 1e-24  # smaller variances are rounding errors
-ONE_SIZE = "There is no slope, because all runs have the same size."
-NO_SPREAD = "There is no interval, because all runs are exactly on the line. This happens with very few pairs."
+ONE_SIZE = "All runs have the same size, so there is no slope."
+NO_SPREAD = "All runs are exactly on the line, so there is no interval. This happens with very few pairs."
 
 
 class Line(NamedTuple):
@@ -49,7 +49,7 @@ class Line(NamedTuple):
     note: str = ""
 
     def variances(self, y: Array) -> Array:
-        """Return (3, U) variances of level and slope, and their covariance, from (R, U) accuracies. NaN if unknown."""
+        """Return (3, U) variances of level and slope and their covariance from (R, U) accuracies (NaN if unknown)."""
         level, slope = self.level_terms @ y, self.slope_terms @ y
         products = np.stack([level**2, slope**2, level * slope]).sum(axis=1)
         return np.where(products[1] < ROUNDING, np.nan, products)
@@ -74,7 +74,7 @@ def fit_line(x: Array, size: Numbers, seed: Numbers | None = None) -> Line:
         seed: (R,) seeds if the samples are nested, else None.
     """
     if np.ptp(size) == 0:
-        note = ONE_SIZE if len(x) > 1 else "There is no interval, because there is only one run."
+        note = ONE_SIZE if len(x) > 1 else "There is only one run, so there is no interval."
         return _mean_line(x.mean(), np.eye(len(x)), np.full((len(x), len(x)), np.nan), note)
     return _line_of_runs(x) if seed is None else _line_of_seeds(x, size, seed)
 
@@ -94,10 +94,9 @@ def _line_of_runs(x: Array) -> Line:
     residuals = (np.eye(runs) - hat) / free[:, None]
     line = Line(float(x.mean()), level, slope, level[:, None] * residuals, slope[:, None] * residuals, runs - 2.0)
     if runs < LEAST_RUNS:
-        needed = f"it needs at least {LEAST_RUNS} runs, and there are {runs}"
-        return line.without_interval(f"There is no interval, because {needed}.")
+        return line.without_interval(f"An interval needs at least {LEAST_RUNS} runs, and there are {runs}.")
     if free.min() <= 1e-9:
-        return line.without_interval("There is no interval, because all runs except one have the same size.")
+        return line.without_interval("All runs except one have the same size, so there is no interval.")
     return line
 
 
@@ -106,8 +105,8 @@ def _line_of_seeds(x: Array, size: Numbers, seed: Numbers) -> Line:
     complete = [one for one in seeds if len(np.unique(size[seed == one])) == sizes]
     if len(complete) < LEAST_SEEDS:
         return _line_of_runs(x).without_interval(
-            f"There is no interval. Samples of a seed contain each other, so an interval needs {LEAST_SEEDS} seeds "
-            f"with all sizes, and there are {len(complete)}."
+            f"Samples of a seed contain each other, so an interval needs {LEAST_SEEDS} seeds with all sizes, and there "
+            f"are {len(complete)}."
         )
     centre = x[np.isin(seed, complete)].mean()
     levels, slopes = np.zeros((2, len(complete), len(x)))

@@ -48,7 +48,7 @@ def fit_shapes(accuracies: pd.DataFrame) -> pd.DataFrame:
         accuracies: The long table of `accuracies()`.
 
     Returns:
-        One row per benchmark, method, curve, level, name and shape, with SHAPE_COLUMNS. Among them are
+        One row per benchmark, method, curve, level, name and shape, with SHAPE_COLUMNS. The columns include:
 
         - midpoint: the midpoint of a logistic curve, in words
         - squares: the sum of squared residuals
@@ -59,7 +59,7 @@ def fit_shapes(accuracies: pd.DataFrame) -> pd.DataFrame:
         - note: why there is no fit, prediction or AICc, and which parameters are at their bounds
 
     Raises:
-        InputError: As `fit_curves` does.
+        InputError: In the same cases as `fit_curves`.
     """
     return map_curves(accuracies, SHAPE_COLUMNS, _fit_shapes)
 
@@ -102,7 +102,7 @@ def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array
 
     names, units = PARAMETERS[shape], y.shape[1]
     if sizes <= len(names):
-        reason = f"There is no fit, because it needs {len(names) + 1} sizes."
+        reason = f"A fit needs {len(names) + 1} sizes."
         return np.full((len(names), units), np.nan), [reason] * units
     if shape == LINE:
         return np.polyfit(doublings, y, 1)[::-1], [""] * units
@@ -124,7 +124,7 @@ def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array
         found.append(best.x if best.success else np.full(len(names), np.nan))
     at_bound = np.minimum(found - low, high - found) < _AT_BOUND * (high - low)
     notes = [f"The fit is at the bound of its {joined(np.array(names)[of])}." if of.any() else "" for of in at_bound]
-    failed = "There is no fit, because the search didn't converge."
+    failed = "The search didn't converge, so there is no fit."
     return np.transpose(found), np.where(np.isnan(found).any(axis=1), failed, notes)
 
 
@@ -154,8 +154,8 @@ def _fit_shapes(curve: Curve) -> pd.DataFrame:
         earlier, _ = fit_shape(shape, d[~last], y[~last], sizes - 1)
         squares = ((y - SHAPES[shape](d[:, None], *parameters)[0]) ** 2).sum(axis=0)
         unknown = [
-            "There is no AICc, because the runs depend on each other." if dependent else "",
-            f"There is no prediction, because it needs {sizes + 1} sizes." if sizes == len(names) + 1 else "",
+            "The runs depend on each other, so there is no AICc." if dependent else "",
+            f"A prediction needs {sizes + 1} sizes." if sizes == len(names) + 1 else "",
         ]
         parts.append(curve.units.assign(
             shape=shape, runs=len(x), sizes=sizes, **dict(zip(names, parameters, strict=True)), squares=squares,
@@ -195,7 +195,7 @@ def words_to_humans(accuracies: pd.DataFrame, humans: pd.DataFrame, confidence: 
         confidence: The level of the intervals.
 
     Returns:
-        One row per benchmark, method, curve, level and name in both tables, with HUMAN_COLUMNS. Among them are
+        One row per benchmark, method, curve, level and name in both tables, with HUMAN_COLUMNS. The columns include:
 
         - words: the amount of text at which the line reaches `humans` (inf: never)
         - low, high: the interval of `words` (0 and inf: no bound)

@@ -1,7 +1,7 @@
 """Compute accuracies overall, per phenomenon and per paradigm from the long table, and group them into curves.
 
 The accuracy of a phenomenon is the unweighted mean over its paradigms, and overall accuracy is the unweighted mean over
-all paradigms. A unit is overall, a phenomenon or a paradigm.
+all paradigms. A unit is a paradigm, a phenomenon, or the whole benchmark ("overall").
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Curve(NamedTuple):
 
     @property
     def is_nested(self) -> bool:
-        """Whether larger samples of a seed contain its smaller ones."""
+        """Whether larger samples of a seed contain the smaller ones."""
         return bool(self.runs["nested"].fillna(False).astype(bool).any())
 
     @property
@@ -128,7 +128,7 @@ class Curve(NamedTuple):
     def line(self) -> Line:
         seeds = self.runs["seed"].fillna(-1).to_numpy(dtype=np.intp) if self.is_nested else None
         line = fit_line(self.x, self.size, seeds)
-        without = "There is no interval, because checkpoints of a single training run depend on each other."
+        without = "Checkpoints of a single training run depend on each other, so there is no interval."
         return line.without_interval(without) if self.is_trajectory else line
 
     def of(self, rows: Numbers) -> Curve:
@@ -175,7 +175,7 @@ def _curves(table: pd.DataFrame) -> list[Curve]:
     if shared.empty:
         raise InputError(
             f"{table['benchmark'].iloc[0]}: no paradigm was scored in every run, so curves can't be compared. "
-            f"Leave out runs that were scored on other paradigms than the run {table['run'].iloc[0]}."
+            f"Leave out runs that weren't scored on the paradigms of the run {table['run'].iloc[0]}."
         )
     accuracies = unit_accuracies(shared)
     units = accuracies.groupby(["level", "name"], sort=False)[["paradigms", "pairs"]].min().reset_index()

@@ -27,7 +27,7 @@ from analysis.figures.style import (
 )
 from analysis.formats import title
 
-HEIGHT, SMALL_HEIGHT, LINE_HEIGHT = 420, 170, 260  # pixels of panels of curves, small panels and panels of lines
+HEIGHT, SMALL_HEIGHT, LINE_HEIGHT = 420, 170, 260  # panel heights in pixels, for curves, small panels and lines
 LABEL_GAP, LABEL_HEIGHT = 13, 250  # pixels between two names next to a panel that is at least LABEL_HEIGHT high
 _TIE = 16  # length in pixels of the line from a panel to a name
 

@@ -12,7 +12,7 @@ from analysis.config import FigureConfig
 from analysis.figures.style import LABEL_SIZE, Chart, finished
 from pairscale.files import write_bytes, write_text
 
-PER_INCH, DPI = 96, 300  # pixels of an SVG and of a PNG
+PER_INCH, DPI = 96, 300  # pixels per inch of an SVG and of a PNG
 GAP = 20  # pixels between panels
 SMALL = 3  # rows with at least this many panels share their axes
 LEAST = 80  # minimum width of a panel in pixels
@@ -81,7 +81,7 @@ def _resized(svg: str, width: float) -> str:
 
 
 def _in_rows(charts: Sequence[Chart], in_row: int) -> Chart:
-    """Return panels in rows. Small panels share axis titles, and only those at the left and the bottom have numbers."""
+    """Return panels in rows. Small panels share axis titles, and only the left and bottom ones have numbers."""
     alone = [{name: part for name, part in chart.items() if name != "params"} for chart in charts]
     if in_row < SMALL:
         return {"concat": alone, "columns": in_row, "spacing": GAP}

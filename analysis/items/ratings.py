@@ -50,7 +50,7 @@ def measures(found: Answers) -> pd.DataFrame:
 
 
 def describe(found: Answers) -> Description:
-    """Describe rated sentences. Raises RunError as `measures` does."""
+    """Describe rated sentences. Raises the same RunErrors as `measures`."""
     measured, rows = measures(found), found.tables[0]
     has_ratings = (measured["level"] == PEARSON).any()  # if there are only labels, the AUC is the main measure
     pairs = f" in {plural(rows['pair'].nunique(), 'pair')}" if rows["pair"].notna().any() else ""

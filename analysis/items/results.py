@@ -27,7 +27,7 @@ class Answers:
     """The answers of runs to the items of a benchmark.
 
     Attributes:
-        label: The name of their folder of scores.
+        label: The name of the folder of scores.
         runs: One row per run with answers. In addition to the columns of `analysis.runs`, it has the policy and
             unigrams of its scores.
         tables: The answers of each of these runs, with the columns of CLOZE, SUCCESS or SENTENCES in
@@ -94,7 +94,7 @@ def part_of(found: Answers, of: Description, confidence: float, everything: bool
         exhibits.append(Exhibit("measures-by-size", "All measures by size", about, table, cells))
     notes = [*found.notes, *of.notes]
     if "unknown" in means and (share := (means["unknown"] / means["items"]).max()) > 0:
-        notes.append(f"In some measure, {share:.0%} of the items need a word that a model's vocabulary lacks.")
+        notes.append(f"Up to {share:.0%} of a measure's items need a word that isn't in a model's vocabulary.")
     runs, largest = found.runs, of.main_of(at_largest(means)).drop_duplicates("curve")
     rows = largest.merge(slopes, how="left", on=[*MEASURE, "curve"], suffixes=("_items", ""))
     return Part(
@@ -111,8 +111,8 @@ def part_of(found: Answers, of: Description, confidence: float, everything: bool
 def means_of(measured: pd.DataFrame) -> pd.DataFrame:
     """Average all numbers over the runs of each curve, size and measure, and add the number of `runs`.
 
-    low and high are the means of the runs' own intervals. If runs have none, they are Wilson's 95% interval of the
-    mean, with the number of items.
+    low and high are the means of the runs' own intervals. If runs have none, they are Wilson's 95% interval of the mean
+    for the same number of new items.
     """
     numbers = [name for name in measured if name not in (*RUN_COLUMNS, *MEASURE)]
     groups = measured.groupby(["curve", "size", "sample_words", *MEASURE], sort=False, dropna=False)

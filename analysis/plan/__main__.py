@@ -1,4 +1,4 @@
-"""`python -m analysis.plan`: plan how many sizes, seeds and pairs a study needs to detect an effect, and their cost."""
+"""Plan how many sizes, seeds and pairs a study needs to detect an effect, and what they cost (analysis.plan)."""
 
 from analysis.config import PlanCommand
 from pairscale.command.main import main

@@ -16,7 +16,7 @@ from pairscale.errors import ConfigError, RunError
 
 
 class Goal(NamedTuple):
-    """An effect of a kind in GOALS (docs/guides/planning.md). A study detects the effect if its interval excludes 0."""
+    """An effect of one of the GOALS (docs/guides/planning.md). A study detects it if its interval excludes 0."""
 
     kind: str
     effect: float
@@ -59,7 +59,7 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     seed) are used. A single curve is compared with an independent curve that has the same variance.
 
     Args:
-        goal: The effect to find.
+        goal: The effect to detect.
         table: The long table of one benchmark and method.
         unit: "overall", a phenomenon or a paradigm.
         curves: The names of one or two curves (default: all). For a slope, the curve whose runs differ most is used.
@@ -74,7 +74,7 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     if not chosen or not set(chosen) <= set(runs["curve"]) or (is_compared and len(chosen) > 2):
         known = units.loc[units["level"] != "paradigm", "name"].unique()
         raise ConfigError(
-            f"plan.unit={unit[:80]}, plan.curves={chosen}: the pilot can't be used for these. Set plan.unit to "
+            f"plan.unit={unit[:80]}, plan.curves={chosen}: these don't fit the pilot. Set plan.unit to "
             f"{', '.join(known)} or a paradigm. Choose one or two of the curves {'; '.join(units['curve'].unique())}."
         )
     spread = runs[runs["curve"].isin(chosen)]
@@ -114,7 +114,7 @@ def simulate_power(x: Array, seeds: int, deviation: float, goal: Goal, plan: Pla
         x: (S,) log2(words) of the sizes, smallest first.
         seeds: The number of runs, or pairs of runs, per size.
         deviation: The standard deviation between runs.
-        goal: The effect to find.
+        goal: The effect to detect.
         plan: The number of simulations, and their seed.
         nested: Whether larger samples of a seed contain its smaller ones.
     """
@@ -140,7 +140,7 @@ def plan_grids(
         sizes: The cost of one seed at each size, smallest first. The index is the size, and the columns are
             sample_words, runs, words and hours (NaN if unknown).
         pairs: Numbers of minimal pairs per paradigm to try.
-        goal: The effect to find.
+        goal: The effect to detect.
         assumed: What to assume about runs.
         plan: The numbers of seeds to try, and the simulations.
         nested: Whether larger samples of a seed contain its smaller ones.

@@ -24,7 +24,7 @@ from train.sweeps import expected_points
 def run(config: PlanCommand) -> None:
     """Plan the experiment on the command line.
 
-    Raises ConfigError for values that don't fit together, and RunError if the pilot can't be used.
+    Raises ConfigError if values don't fit together, and RunError if the pilot can't be used.
     """
     effect, power, plan = config.effect, config.power, config.plan
     if effect is None or not -1 < effect < 1 or effect == 0 or not 0 < power < 1:

@@ -1,4 +1,4 @@
-"""`python -m analysis.reading`: test how well the surprisal of a study's runs predicts reading times."""
+"""Test how well the surprisal of a study's runs predicts reading times (`python -m analysis.reading`)."""
 
 from analysis.config import ReadingCommand
 from pairscale.command.main import main

@@ -17,9 +17,9 @@ SENTENCE, TEXT, NONE = ("sentence", "text", "none")
 class ReadingConfig:
     """The settings for the file of reading times, the regression, and the words to leave out."""
 
-    form: Literal["table", "natural_stories", "babylm"] = "table"  # form of the file
-    measure: str | None = None  # column of times; null: the usual column of this form
-    words: str | None = None  # file of the same form with the words that have no times
+    form: Literal["table", "natural_stories", "babylm"] = "table"  # format of the file
+    measure: str | None = None  # column of times; null: the usual column of this format
+    words: str | None = None  # file of the same format with the words that have no times
     formula: str | None = None  # baseline; null: length and frequency (also of previous words), and position
     spillover: Annotated[int, Meta(ge=0, le=5)] = 1  # number of previous words that are also predictors
     frequency: str = SAMPLE  # source of word frequencies: sample (each run's own), column (of the file), or a file

@@ -80,7 +80,7 @@ def texts(cells: pd.Series) -> pd.Series:
 def numbers(cells: pd.Series, low: float = -np.inf, high: float = np.inf, whole: bool = False) -> pd.Series:
     """Return the numbers of a column. An empty cell or NA becomes NaN, but isn't allowed for `whole` numbers.
 
-    Raises InputError for the first cell with another text, or with a number that isn't between `low` and `high`.
+    Raises InputError if a cell contains other text, or a number that isn't between `low` and `high`.
     """
     written = cells.fillna("").astype(str).str.strip()
     is_empty = written.str.lower().isin(["", "na", "nan"])

@@ -50,8 +50,8 @@ def run(config: ReadingCommand) -> None:
         counts = excluded.agg(words=("word", "size"), texts=("text", "nunique"))
         if counts["texts"].get("left", 0) < 2:
             raise InputError(
-                f"{path}: fewer than two texts have words to analyse. The numbers of words by reason for leaving them "
-                f"out are {counts['words'].to_dict()}. Use more texts, or other limits."
+                f"{path}: fewer than two texts have words to analyse. The numbers of words left out are, by reason, "
+                f"{counts['words'].drop('left', errors='ignore').to_dict()}. Use more texts, or other limits."
             )
         deltas = study.runs.merge(reading_deltas(rows, options), on="run", how="right")
         slopes = reading_slopes(deltas, level)
@@ -152,7 +152,7 @@ def _frequencies(config: ReadingCommand, study: Studies, words: pd.DataFrame, mo
 
 
 def log_frequencies(words: pd.Series, counts: pd.Series, reference: str) -> Array:
-    """Return log2 of the occurrences per million of each word's rarest part, with half an occurrence added.
+    """Return log2 of how often each word's rarest part occurs per million words, with half an occurrence added.
 
     Parts are reference words (corpora/words.py) that aren't punctuation. Case is ignored.
     """

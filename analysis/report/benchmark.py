@@ -39,7 +39,7 @@ class BenchmarkResults:
         problems: Rows of `analysis.problems`.
         ties: What a tie counts as: "wrong", "half" or "right".
         people: The people who answered a questionnaire, or None for the published human baseline.
-        studies: The studies whose run folders were read, or None for published numbers from elsewhere.
+        studies: The studies whose run folders were read, or None for external results.
         names: The display name of each curve of the long table.
         method: The judgment method of the curves, such as "lp", or "lp or pll" if masked models need another one.
         every_method: The curves' rows of the long table, by all methods.
@@ -105,7 +105,7 @@ class BenchmarkResults:
 
     @property
     def benchmark(self) -> str:
-        """The benchmark without its scoring settings."""
+        """The name of the benchmark, which is the label without scoring settings."""
         return self.label.partition("+")[0]
 
     @property
@@ -190,13 +190,13 @@ class BenchmarkResults:
         return self._read(trajectories, ties=self.ties).dropna(subset=["curve"])
 
     def read_without_unknown(self) -> pd.DataFrame:
-        """Return the accuracies of the curves on the pairs without a word that is unknown to any run."""
+        """Return the accuracies of the curves on the pairs whose words are known to all runs."""
         counted = {"ties": self.ties, "faulty_pairs": self.options.faulty_pairs, "unknown_words": LEAVE_OUT}
         table = self._read(accuracies, **counted)
         return in_order(table[table["run"].isin(self.accuracies["run"])].assign(method=self.method), self.curves)
 
     def _read(self, table: Callable[..., pd.DataFrame], method: str | None = None, **options: Any) -> pd.DataFrame:
-        """Return a table of these studies with display names of curves. Other curves have missing names."""
+        """Return a table of these studies with display names of curves. Curves outside this report have none."""
         rows = table(self.studies, benchmark=self.label, method=method or self.options.method, **options)
         return rows.assign(curve=rows["curve"].map(self.names))
 

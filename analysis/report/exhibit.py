@@ -74,7 +74,7 @@ class Exhibit:
 
     Attributes:
         name: The name of its files and its anchor on the page. It consists of letters, digits, _ and -.
-        heading: A few words.
+        heading: A heading of a few words.
         about: What the table and the figure show, in full sentences.
         table: The table, with display names for its columns. The CSV file has unrounded values.
         cells: Formats of columns that don't use the default format.
@@ -106,7 +106,7 @@ class Exhibit:
 
     @property
     def panels(self) -> dict[str, Chart]:
-        """The panels for the page. If they share a legend, they have no legends and axis titles of their own."""
+        """The panels for the page. If they share a legend, single panels have neither legends nor axis titles."""
         charts = self.drawn
         if self.legend is not None:
             charts = {name: bare(chart, x=True, y=True, legend=False) for name, chart in charts.items()}

@@ -71,7 +71,7 @@ def trials_of(rows: pd.DataFrame) -> float:
     Args:
         rows: Rows of the long table for one curve, size and method. Runs judge the same pairs, so they are averaged.
     """
-    given = rows[rows["phenomenon"].isna() & rows["paradigm"].isna()]  # a source's own overall accuracy
+    given = rows[rows["phenomenon"].isna() & rows["paradigm"].isna()]  # an overall accuracy that the source reports
     groups = (rows if given.empty else given).groupby(["phenomenon", "paradigm"], dropna=False)
     shares, pairs = groups["accuracy"].mean(), groups["pairs"].first()
     weights = np.full((len(pairs), 1), 1 / len(pairs))
@@ -197,12 +197,11 @@ def notes_of_scores(accuracies: pd.DataFrame, ties: str) -> list[str]:
     notes: list[str] = []
     if unknown.max() >= UNKNOWN_SHARE:
         notes.append(
-            f"Up to {unknown.max():.1%} of the pairs contain an unknown word (the most for {unknown.idxmax()}). The "
-            "section 'Unknown words and ties' shows the accuracy without these pairs."
+            f"The largest share of pairs with an unknown word is {unknown.max():.1%} ({unknown.idxmax()}). The section "
+            "'Unknown words and ties' shows the accuracy without these pairs."
         )
     if tied.max() >= TIED_SHARE:
-        most = f"Up to {tied.max():.1%} of the pairs are ties (the most for {tied.idxmax()})"
-        notes.append(f"{most}. A tie counts as {ties}.")
+        notes.append(f"The largest share of ties is {tied.max():.1%} ({tied.idxmax()}). A tie counts as {ties}.")
     if len(few):
         named = joined([f"{in_text(str(name))} ({number})" for name, number in few.head(MOST_NAMED).items()])
         notes.append(f"Some phenomena have fewer than {FEW} pairs, so their accuracy changes in large steps: {named}.")
@@ -238,5 +237,5 @@ def notes_of_runs(runs: pd.DataFrame) -> list[str]:
 def missing_runs(problems: pd.DataFrame) -> list[str]:
     """Return a note with the number of runs left out, by status. The list is empty if there are none."""
     counts = joined([f"{number} {status}" for status, number in problems["status"].value_counts().items()])
-    text = f"This report leaves out {plural(len(problems), 'run')} ({counts}). The section 'Runs left out' says why."
+    text = f"This report leaves out {plural(len(problems), 'run')} ({counts}). See 'Runs left out' for the reasons."
     return [text] if counts else []

@@ -19,8 +19,8 @@ ARCHITECTURES = {
 def display_names(curves: Sequence[str], labels: Mapping[str, str]) -> dict[str, str]:
     """Return the display name of each curve.
 
-    This is its label, if it has one. Otherwise, it is its architecture if no other curve has the same one, or else its
-    own name.
+    A curve with a label has this label. Other curves have the name of their architecture, if it is unique, or else
+    their own name.
 
     Args:
         curves: The names of curves in the long table.

@@ -32,7 +32,7 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
     axis, looks = Axis("Difference in accuracy", "+.4f"), looks_of(list(comparison.unique()))
     about = (
         "The table shows the effect of removing a construction, over all sizes. Each run is compared with runs of the "
-        "same size and seed, whose text lacks as many other sentences (matched control) or is complete."
+        "same size and seed, whose text lacks the same number of other sentences (matched control) or is complete."
     )
     show = partial(Exhibit, cells={"difference": signed_text}, confidence=results.options.confidence)
     charts = {"differences": partial(dot_chart, drawn, "difference", axis, looks, by="comparison")}
@@ -80,7 +80,7 @@ def _change(row: Any, confidence: float) -> str:
     if row.difference == 0:
         change = f"accuracy is the same as for {row.other}"
     if not interval:
-        return f"{change}, but there is no confidence interval. {row.note}"
+        return f"{change} (no confidence interval). {row.note}"
     if row.p_holm < 1 - confidence:
         verdict = ""
     elif pd.notna(row.equivalent) and row.equivalent:

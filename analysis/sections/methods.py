@@ -48,7 +48,7 @@ def methods(results: BenchmarkResults) -> Exhibit | None:
 
 
 def method_differences(units: pd.DataFrame, method: str, confidence: float) -> pd.DataFrame:
-    """Return each method's overall accuracy minus that of `method`, paired by run.
+    """Return each method's overall accuracy minus the accuracy by `method`, paired by run.
 
     Returns:
         The columns curve, method, difference (mean over runs), low, high, p and runs (their number). low, high and p

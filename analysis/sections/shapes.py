@@ -46,7 +46,7 @@ def words_to_match_humans(results: BenchmarkResults) -> Exhibit | None:
 
 @section(order=82, default=False)
 def acquisition(results: BenchmarkResults) -> Exhibit:
-    """Show after how much text each phenomenon is acquired."""
+    """Show how much text it takes to acquire each phenomenon."""
     confidence = results.options.confidence
     everything = pd.concat([results.accuracies, results.baselines.assign(method=results.method)], ignore_index=True)
     words = words_to_threshold(everything, confidence=confidence)

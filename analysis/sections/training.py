@@ -53,7 +53,8 @@ def perplexity(results: BenchmarkResults) -> list[Exhibit]:
 def perplexity_slopes(runs: pd.DataFrame, column: str, confidence: float) -> pd.DataFrame:
     """Fit log2(perplexity) over log2 of the training text (`fit_values`).
 
-    The column `factor` is 2^slope, by which a doubling of the text multiplies perplexity. Its interval is low, high.
+    The column `factor` is 2^slope, by which a doubling of the text multiplies perplexity. The columns low and high are
+    its interval.
     """
     slopes = fit_values(runs, runs[column].astype(float).map(np.log2), confidence).rename(columns={"slope": "factor"})
     return slopes.assign(**2 ** slopes[["factor", "low", "high"]])

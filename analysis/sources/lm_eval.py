@@ -50,7 +50,7 @@ def lm_eval_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame
             found[(*run.values(), paradigm)] = [{**run, "paradigm": paradigm, **outcome} for outcome in outcomes]
     if not found:
         raise InputError(
-            f"{files[0]}: there are no tasks {settings.benchmark}_*. Set results.benchmark to the "
+            f"{files[0]}: there are no tasks called {settings.benchmark}_*. Set results.benchmark to the "
             "beginning of the tasks' names."
         )
     table = pd.DataFrame([row for rows in found.values() for row in rows]).assign(method=settings.metric)

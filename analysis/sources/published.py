@@ -31,7 +31,7 @@ _NAMED = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0} | dict.fromkeys(("",
 class Published(NamedTuple):
     """External results as the tables of `analysis.accuracies`, `runs` and `pairs`, with notes on missing information.
 
-    Unknown values are missing. If the source contains which paradigms test a removed construction, the accuracies have
+    Unknown values are missing. If the source marks the paradigms that test a removed construction, the accuracies have
     a column `tests`. `pairs` has pair_id and correct, and is None if there are no judgements of single pairs.
     """
 
@@ -81,7 +81,7 @@ def tested_paradigms(accuracies: pd.DataFrame, runs: pd.DataFrame) -> dict[str, 
 
 
 def check_cells(cells: pd.Series, allowed: pd.Series, places: pd.Series, must: str) -> None:
-    """Raise InputError for the first cell that isn't allowed. The message has its place, its column and `must`."""
+    """Raise InputError for the first cell that isn't allowed. The message contains its place, its column and `must`."""
     if not allowed.all():
         row = int((~allowed).to_numpy().argmax())
         raise InputError(f"{places.iloc[row]}: {cells.name} is {shown(cells.tolist()[row])}, but must be {must}.")
@@ -97,7 +97,7 @@ def _with_sizes(rows: pd.DataFrame, settings: ResultsConfig) -> tuple[pd.DataFra
         rows = rows.assign(size=settings.size)
     known = rows["size"].notna()
     reason = (
-        f"{rows['place'].iloc[int(known.argmin())]}: this size isn't known. Set columns.size=NAME, results.size=SIZE, "
+        f"{rows['place'].iloc[int(known.argmin())]}: the size isn't known. Set columns.size=NAME, results.size=SIZE, "
         "results.sizes={REVISION:SIZE} or results.pattern='(?P<size>...)'. For checkpoints such as step1000 and "
         f"chck_10M, set results.unit={'|'.join(SEEN_UNITS)}."
     )
@@ -110,7 +110,7 @@ def _with_sizes(rows: pd.DataFrame, settings: ResultsConfig) -> tuple[pd.DataFra
 
 
 def _number_of(cell: Any) -> float:
-    """Return a cell as a number. True and yes are 1, false and no are 0, empty is NaN, and other text is infinity."""
+    """Convert a cell to a number. True and yes are 1, false and no are 0, empty is NaN, and other text is infinity."""
     text = str(cell).strip().lower()
     try:
         return _NAMED[text] if text in _NAMED else float(text)
@@ -124,7 +124,7 @@ def _with_numbers(rows: pd.DataFrame, settings: ResultsConfig) -> pd.DataFrame:
     if settings.percent:
         if accuracy[n != 1].max() <= 1:
             raise InputError(
-                f"{rows['place'].iloc[0]}: no accuracy is above 1%. For shares, leave out results.percent=true."
+                f"{rows['place'].iloc[0]}: no accuracy is above 1%. If these are shares, leave out results.percent."
             )
         accuracy = accuracy.where(n == 1, accuracy / 100)
     for name, allowed, must in (

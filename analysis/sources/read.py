@@ -84,7 +84,7 @@ def _files(path: Any, source: str) -> list[Path]:
         chosen = [place] if place.is_file() else there
         if not chosen:
             wanted = f"no file in this folder ends in {' or '.join(endings)}"
-            raise InputError(f"path={place}: {wanted if place.is_dir() else 'this does not exist'}. Correct the path.")
+            raise InputError(f"path={place}: {wanted if place.is_dir() else 'it does not exist'}. Correct the path.")
         files += [place / OWN] if source == "table" and place / OWN in chosen else chosen
     return files
 

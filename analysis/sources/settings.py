@@ -20,7 +20,7 @@ _CHECKPOINT = r"(?:^|[^a-z])(?:step[-_]?|chck_)(?P<size>\d++(?:[.,]\d++)*+[^\W_]
 
 @dataclass(kw_only=True)
 class OutcomeColumns:
-    """The columns of a table by their contents. null means a usual name (table.py), and "" means no column."""
+    """The columns of a table by their contents. null means the usual name (table.py), and "" means no column."""
 
     model: Texts = None  # a column, or a list of columns to join; without one: the file's name
     size: str | None = None  # amount of training text, or progress of training; without one: results.size
@@ -38,7 +38,7 @@ class OutcomeColumns:
 
 @dataclass(kw_only=True)
 class ResultsConfig:
-    """The description of external results, as far as their files don't contain it."""
+    """Information about external results that their files don't contain."""
 
     benchmark: str | None = None  # name of the benchmark; null: minimal_pairs for a table, else blimp
     # The unit of sizes: text of separate training runs (words to sentences), or progress of a single training run.
@@ -61,7 +61,8 @@ class ResultsConfig:
         try:
             re.compile(self.pattern or "")
         except re.error as error:
-            raise ConfigError(f"results.pattern={self.pattern}: correct this regular expression ({error}).") from None
+            problem = f"this regular expression is invalid ({error})"
+            raise ConfigError(f"results.pattern={self.pattern}: {problem}. Correct it.") from None
 
     def size_of(self, cell: Any, where: str) -> int:
         """Return the size in a cell, or the size that `sizes` has for its text, times `scale`. The size may be 0.

@@ -13,7 +13,7 @@ from corpora.sources.lines import lines
 from eval.benchmarks.files import file_rows, format_of
 from pairscale.errors import InputError
 
-# Usual names of columns. Other columns are only found by pairscale's names.
+# Usual names of columns. Columns that aren't listed here must have pairscale's names.
 USUAL = {
     "model": ("model", "arch", "architecture", "model_name", "group"),
     "size": ("size", "sample_words", "train_size"),

@@ -61,8 +61,8 @@ def runs(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFrame:
         folder: The folder of all studies (`paths.runs`).
 
     Returns:
-        A table in which `sample_words` is in the unit `unit`, `valid_ppl` is the perplexity per reference word, and
-        `wall_s` is the training time in seconds.
+        A table in which `sample_words` has the unit in the column `unit`, `valid_ppl` is the perplexity per reference
+        word, and `wall_s` is the training time in seconds.
     """
     return read_studies(studies, folder).runs
 
@@ -87,12 +87,12 @@ def accuracies(
         ties: What a pair with two equal scores counts as: "wrong" (0), "half" (.5) or "right" (1).
         faulty_pairs: Whether to "count" pairs with known faults, as in published results, or to "leave_out" these.
         unknown_words: Whether to "count" all pairs, or to "leave_out" those with a word that any run doesn't know.
-        snapshots: Whether to return `trajectories` instead.
+        snapshots: Whether to return the table of `trajectories` instead.
 
     Raises:
         ConfigError: If the value of `ties`, `faulty_pairs` or `unknown_words` is unknown.
         RunError: If there are no such scores, if a file is damaged, or if scores can't be compared. Scores can't be
-            compared if they are for other weights than the run's, or for different versions of a benchmark. The same is
+            compared if they are for weights other than the run's, or for different versions of a benchmark. The same is
             true if models with the same tokenizer were scored with different settings.
     """
     files = _score_files(read_studies(studies, folder), benchmark, method, snapshots)
@@ -104,7 +104,7 @@ def trajectories(*studies: str | Studies, **options: Any) -> pd.DataFrame:
     """Return the accuracies of models at several moments of their training (column `moment`).
 
     The arguments and errors are the same as for `accuracies`. `sample_words` counts the words that the model had seen,
-    repeats included, and `run` is RUN@MOMENT. The points of one training depend on each other, so don't fit them
+    including repeats, and `run` is RUN@MOMENT. The points of one training run depend on each other, so don't fit them
     together with other curves. The table is empty if no snapshot was scored.
     """
     return accuracies(*studies, snapshots=True, **options)
@@ -154,7 +154,7 @@ def problems(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFra
         if run not in known
     ]
     files = found.files[~found.files["is_snapshot"]]
-    masked = files[files["method"].isin(STANDS_FOR)]  # masked models have this method only, and other models never do
+    masked = files[files["method"].isin(STANDS_FOR)]  # only masked models have this method, and they have no other
     for (benchmark, method), of in files.groupby(["benchmark", files["method"].replace(STANDS_FOR)], sort=False):
         scored = {*of["row"], *masked.loc[masked["benchmark"] == benchmark, "row"]}
         unscored = rows_of(found.runs.drop(index=list(scored)))
@@ -204,7 +204,7 @@ def _uneven_seeds(runs: pd.DataFrame) -> list[str]:
         wanted = product(of["size"].unique(), sorted(of["seed"].unique()))
         missing = [f"seed {seed} at {size}" for size, seed in wanted if (size, seed) not in there]
         if missing and of["size"].duplicated().any():
-            sentences.append(f"{curve} lacks finished runs: {first_few(missing)}.")
+            sentences.append(f"{curve} has no finished run for {first_few(missing)}.")
     return sentences
 
 
@@ -240,7 +240,7 @@ def _score_files(found: Studies, benchmark: str | None, method: str | None, snap
         names, words = files["run"] + "@" + about["moment"].astype("str"), about["words_seen"].astype("Int64")
         files = files.assign(run=names, sample_words=words, unit="words seen", moment=about["moment"])
         for path in files.loc[words.isna(), "path"]:
-            raise RunError(f"{path}: the file doesn't contain how many words the model had seen. {_AGAIN}")
+            raise RunError(f"{path}: this file doesn't record how many words the model had seen. {_AGAIN}")
     else:
         files["scored"] = about["model"].str.get("digest")
         for one in rows_of(files[files["weights"].notna() & files["weights"].ne(files["scored"])]):

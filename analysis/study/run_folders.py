@@ -69,7 +69,7 @@ class Studies:
 
     @cached_property
     def files(self) -> pd.DataFrame:
-        """The score files of pairs, in the order of `runs`: row (in `runs`), benchmark, method, path, is_snapshot."""
+        """The score files of pairs in the order of `runs`: their row there, benchmark, method, path and is_snapshot."""
         rows = [
             (row, path.parent.name, path.stem.partition("@")[0], path, "@" in path.stem)
             for row, folder in enumerate(self.details["folder"])
@@ -84,7 +84,7 @@ class Studies:
         """The changes of each intervention (construction, action, dose) to the train split, as means over its `runs`.
 
         `sentences` and `words` count what was left out or rewritten. `of_sentences` and `of_words` count the whole
-        split, and `matching_sentences` the sentences that contain the construction.
+        split, and `matching_sentences` counts the sentences that contain the construction.
         """
         done = [manifest.get("corpus", {}).get("ablation") or {} for manifest in self.details["manifest"]]
         counts = pd.json_normalize(done, sep="_").reindex(columns=_REMOVED).astype(float)
