@@ -41,7 +41,7 @@ class FigureConfig:
             value = getattr(self, name)
             if value is not None and not least <= self.pixels(name) / _PIXELS["in"] <= most:
                 raise ConfigError(
-                    f"analysis.figure.{name}={value[:80]}: this length must be from {least}in to {most}in. Use a "
+                    f"analysis.figure.{name}={value[:80]}: this must be a length from {least}in to {most}in. Use a "
                     "number with a unit (in, cm, mm or pt), such as 84mm."
                 )
 

@@ -46,22 +46,22 @@ def curve_findings(slopes: pd.DataFrame, confidence: float, trials: Mapping[Any,
 
 
 def _curve_text(row: Any, confidence: float, trials: float | None) -> str:
-    small, large = size_text(row.smallest_words), size_text(row.largest_words, row.unit)
+    small, large = (size_text(words, row.unit) for words in (row.smallest_words, row.largest_words))
     if pd.isna(row.slope):
         over = over_pairs(row.largest_accuracy, trials, confidence)
         none = "There is only one training size, so there is no learning curve yet."
-        return f"{row.largest_accuracy:.0%} correct after {large}{over}. {none}"
+        return f"accuracy is {row.largest_accuracy:.0%} after {large}{over}. {none}"
     change, interval = change_in_text(row.slope, row.low, row.high, confidence)
     verb = "changes it by" if change.startswith("0 ") else "adds" if row.slope > 0 else "takes away"
     doubling = f"doubling of the text {verb} about {change}"
     each = "We can't tell whether accuracy changes with more text: each" if row.low <= 0 <= row.high else "Each"
     sentences = [
-        f"{row.smallest_accuracy:.0%} correct after {small}, {row.largest_accuracy:.0%} after {large}.",
+        f"accuracy is {row.smallest_accuracy:.0%} after {small} and {row.largest_accuracy:.0%} after {large}.",
         f"{each} {doubling}{interval and f' ({interval})'}.",
     ]
     if row.lack_of_fit < ALPHA:
         test = f"lack-of-fit test, {p_in_text(row.lack_of_fit)}"
-        sentences.append(f"Growth isn't steady ({test}), so read this slope as an average over {small} to {large}.")
+        sentences.append(f"Growth isn't steady ({test}), so read this slope as an average over these sizes.")
     return " ".join([*sentences, _sentence(row.note)]).strip()
 
 
@@ -122,7 +122,7 @@ def _comparison_text(row: Any, confidence: float, comparisons: int) -> Finding:
     sure = f"({interval}; {p_in_text(row.p_holm)}{corrected})" if interval else "(no confidence interval)"
     text = f"{change} more per doubling than {second} {sure}. {_sentence(row.note)}".strip()
     if row.p_holm < 1 - confidence:
-        return Finding(f"{first} gains faster", text)
+        return Finding(f"{first} gains faster", f"it gains {text}")
     is_equal = row.equivalent is not pd.NA and row.equivalent
     verdict = "Their slopes are equivalent within the margin" if is_equal else "We can't tell which one gains faster"
     return Finding(f"{first} and {second}", f"{verdict}: {first} gains {text}")

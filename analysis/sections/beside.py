@@ -80,7 +80,7 @@ def model_findings(results: BenchmarkResults) -> list[tuple[str, str]]:
     for (curve, method), rows in units.groupby(["curve", "method"], sort=False):
         whole = float(rows.loc[rows["level"] == "overall", "accuracy"].iloc[0])
         over = over_pairs(whole, trials[curve, method], results.options.confidence)
-        text = f"{whole:.0%} correct overall{over}."
+        text = f"accuracy is {whole:.0%} overall{over}."
         single = rows[rows["level"] == "phenomenon"].sort_values("accuracy")
         if len(single) > 3:
             worst, *_, best = (f"{in_text(of['name'])} ({of['accuracy']:.0%})" for of in single.to_dict("records"))

@@ -44,7 +44,7 @@ def table(row, *changes):
 @pytest.mark.parametrize(
     ("changes", "parts"),
     [
-        ({}, ["61% correct after 4k", "89% after 64k words", "adds", "7.4 points", "95% confidence", "6.0 to 8.8"]),
+        ({}, ["61% after 4k", "89% after 64k words", "adds", "7.4 points", "95% confidence", "6.0 to 8.8"]),
         ({"slope": -0.02, "low": -0.03, "high": -0.01}, ["takes away", "2.0 points", "1.0 to 3.0"]),
         ({"slope": 0.01, "low": -0.01, "high": 0.03}, ["can't tell", "1.0 points", "-1.0 to 3.0"]),
         ({**UNKNOWN, "note": "two runs: no interval"}, ["two runs: no interval."]),
