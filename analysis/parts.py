@@ -49,8 +49,8 @@ def methods_text(results: BenchmarkResults) -> list[str]:
         "Slopes come from least-squares regressions of accuracy on log2 of the amount of training text, with one "
         f"point per run. Their {level_text(results.options.confidence)} confidence intervals use "
         "heteroskedasticity-consistent standard errors (HC3; MacKinnon and White 1985) and a t distribution with "
-        "R - 2 degrees of freedom, where R is the number of runs. The intervals are for new samples of this corpus and "
-        "new initialisations, on the same pairs. If the runs of two curves were trained on the same samples, their "
+        "R - 2 degrees of freedom, where R is the number of runs. They apply to new samples of this corpus and new "
+        "initialisations, on the same pairs. If the runs of two curves were trained on the same samples, their "
         "slopes are compared through paired differences. Otherwise, Welch's degrees of freedom are used. Lack of fit "
         "is tested with the pure-error F test.",
     ]

@@ -138,7 +138,10 @@ def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> N
         body.append([str(curve), *[""] * (len(texts.columns) - 1)])
         body += [[f" {name}", *others] for name, *others in texts[rows["curve"] == curve].to_numpy()]
     print_table(console, filled_table(list(map(str, texts)), body, ["phenomenon"]), ("lack of fit",))
-    print_text(console, "The slope is the accuracy gained per doubling of the training text. Lack of fit is a p value.")
+    print_text(
+        console,
+        "A slope is the accuracy gained per doubling of the text. Lack of fit is the p value of a test.",
+    )
 
 
 def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[BenchmarkResults]) -> None:

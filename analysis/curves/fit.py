@@ -27,7 +27,7 @@ def fit_curves(accuracies: pd.DataFrame, confidence: float = 0.95, pairs: pd.Dat
     """Fit a line of accuracy over log2(sample_words) to each curve and unit, with a confidence interval for its slope.
 
     Each run is one point of a least-squares fit. Standard errors are HC3 (MacKinnon and White 1985), and Student's t
-    has R - 2 degrees of freedom for R runs. The intervals are for new samples of this corpus and new initialisations,
+    has R - 2 degrees of freedom for R runs. The intervals apply to new samples of this corpus and new initialisations,
     on the same minimal pairs. With nested samples, there is one slope for each of S seeds, and the interval of their
     mean has S - 1 degrees of freedom. Baselines and models without a known amount of text are left out.
 
@@ -96,7 +96,7 @@ def _notes(curve: Curve, unknown: np.ndarray) -> list[str]:
     if len(size) == size.max() + 1:
         scope = "There is one run per size, so a bend in the curve can't be tested and widens the interval."
     elif samples.notna().all() and samples.nunique() == size.max() + 1:
-        scope = "All runs of a size share a sample, so the interval is only for new initialisations."
+        scope = "All runs of a size share a sample, so the interval only applies to new initialisations."
     at_ends = pd.DataFrame(np.isin(curve.accuracy, (0, 1))).groupby(size).mean().gt(0.5).any().to_numpy()
     extreme = "At some size, most accuracies are 0 or 1, so the interval may be too narrow."
     narrow = np.where(at_ends & ~unknown, extreme, "")

@@ -34,7 +34,7 @@ SHAPE_COLUMNS = [
     "aicc_above_best", "largest_accuracy", "predicted", "error", "note",
 ]  # fmt: skip
 HUMAN_COLUMNS = ["humans", "words", "low", "high", "extrapolation", "interval", "note"]
-_AT_BOUND = 1e-4  # a parameter is at a bound if it is closer than this share of its range
+_AT_BOUND = 1e-4  # a parameter is at a bound if it is closer to it than this share of its range
 
 
 def fit_shapes(accuracies: pd.DataFrame) -> pd.DataFrame:

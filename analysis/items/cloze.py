@@ -19,7 +19,7 @@ _METHODS = (
     "are tokens that begin a word and aren't punctuation. Probabilities are means over the words that the model can "
     "express. For people, they are cloze probabilities. The probability of a word is the probability of all of its "
     "tokens given the context. In a masked model, masks replace the word's tokens, followed by a full stop (Ettinger "
-    "2020, section 6). Shares have Wilson's intervals for new items. Slopes have intervals for new runs."
+    "2020, section 6). Shares have Wilson's intervals over new items, and slopes have intervals over new runs."
 )
 
 

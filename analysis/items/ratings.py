@@ -23,7 +23,7 @@ _METHODS = (
     "regression fitted to the ratings of other sentences (Tjuatja et al. 2024). Intervals for new sentences use "
     "Student's t, on Fisher's scale for correlations and in logits for shares. Their variance is estimated with "
     "influence functions (Efron 1982; DeLong et al. 1988 for the AUC). The two sentences of a pair count as one unit. "
-    "Slopes have intervals for new runs on these sentences."
+    "The intervals of slopes apply to new runs on these sentences."
 )
 
 

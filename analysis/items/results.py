@@ -86,7 +86,7 @@ def part_of(found: Answers, of: Description, confidence: float, everything: bool
     means, slopes = means_of(of.measured), slopes_of(of, confidence)
     exhibits = [_measures(means, of), *([_over_text(slopes, of, confidence)] if len(slopes) else [])]
     if everything:
-        about = "These are means over the runs of each size, with 95% confidence intervals for new items of this kind."
+        about = "These are means over the runs of each size, with 95% confidence intervals over new items of this kind."
         table = means.drop(columns="sample_words").rename(columns={"accuracy": "value"})
         first = [*MEASURE, "curve", "size", "runs", "items", "value", "low", "high"]
         table = table[[*first, *table.columns.difference(first, sort=False)]]
@@ -157,7 +157,7 @@ def _measures(means: pd.DataFrame, of: Description) -> Exhibit:
     drawn = drawn.assign(name=drawn["level"] + ": " + drawn["name"])
     looks = looks_of(list(drawn["model"].unique()))
     chart = partial(dot_chart, drawn, "accuracy", Axis("Value"), looks, by="model", reference=None)
-    about = "Values are means at each curve's largest size. Lines are 95% confidence intervals for new items."
+    about = "Values are means at each curve's largest size. Lines are 95% confidence intervals over new items."
     table = measures.join(wide, on=MEASURE)
     return Exhibit("measures", "Measures", about, table, charts={"measures": chart})
 
@@ -186,7 +186,7 @@ def _size_chart(rows: pd.DataFrame, chance: pd.DataFrame, heading: str) -> Chart
 def _finding(row: Any, what: str, confidence: float) -> str:
     """Describe how a measure changes with more text, or its value if there is no slope."""
     if pd.isna(row.slope):
-        limits = f"95% confidence interval for new items {row.low_items:.2f} to {row.high_items:.2f}"
+        limits = f"95% confidence interval over new items {row.low_items:.2f} to {row.high_items:.2f}"
         return f"{what} is {row.accuracy:.2f} ({limits})."
     ends = f"{row.smallest_accuracy:.2f} after {size_text(row.smallest_words)}"
     ends += f" and {row.largest_accuracy:.2f} after {size_text(row.largest_words, row.unit)}"

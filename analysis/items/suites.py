@@ -23,14 +23,14 @@ _METHODS = (
     "sentence. An item succeeds if the first prediction of its suite is true. A tie counts as a failure. The SG score "
     "is the mean share of items that succeed, over the suites in the paper's six circuits (Hu et al. 2020). Chance is "
     "the score of random surprisals with the same distribution in all regions. The paper's totals only cover its own "
-    "suites. Shares have Wilson's intervals for new items. Slopes have intervals for new runs."
+    "suites. Shares have Wilson's intervals over new items, and slopes have intervals over new runs."
 )
 
 
 def chance_scores(success: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of random surprisals (level, name, accuracy), with the same distribution in all regions.
 
-    By chance, a single comparison is true half of the time, and a conjunction of comparisons much less often.
+    By chance, a single comparison is true half of the time, and a conjunction of comparisons is true much less often.
 
     Args:
         success: The answers of one run.

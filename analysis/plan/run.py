@@ -22,7 +22,7 @@ from train.sweeps import expected_points
 
 
 def run(config: PlanCommand) -> None:
-    """Plan the experiment on the command line.
+    """Plan the experiment chosen on the command line.
 
     Raises ConfigError if values don't fit together, and RunError if the pilot can't be used.
     """

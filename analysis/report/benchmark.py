@@ -89,7 +89,7 @@ class BenchmarkResults:
                 )
 
     def show_curves(self, curves: Sequence[str] | str | None) -> None:
-        """Keep only the accuracies of the given curves, in this order. None keeps all.
+        """Keep only the accuracies of the given curves, in this order. None keeps all curves.
 
         Raises ConfigError if a curve is unknown.
         """

@@ -223,7 +223,7 @@ def notes_of_runs(runs: pd.DataFrame) -> list[str]:
         row = shared.sort_values("overlap").iloc[-1]
         notes.append(
             f"Different samples of {size_text(row['sample_words'], 'words')} share {row['overlap']:.0%} of their text. "
-            "Intervals are for new samples of this corpus, not for other corpora."
+            "Intervals apply to new samples of this corpus, not to other corpora."
         )
     if "vocabulary" in runs and runs["vocabulary"].isin(["pieces", "text"]).any():
         notes.append(

@@ -108,7 +108,7 @@ def exhibit(people: People, threshold: float, confidence: float = 0.95) -> Exhib
         takeaways=[("", f"A majority agrees with at least {threshold:.0%} of the labels in {in_how_many}.")],
         definitions={
             "Individual": "The share of single judgments that agree with the labels, as a mean over the paradigms. The "
-            "interval is for new people and new pairs.",
+            "interval applies to new people and new pairs.",
             "Majority": "The share of pairs for which more than half of the judgments agree with the label.",
         },
     )

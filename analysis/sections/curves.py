@@ -23,7 +23,7 @@ def panels(results: BenchmarkResults, units: Sequence[Unit], labelled: bool = Fa
     Args:
         results: The results of a benchmark.
         units: The level and name of each panel.
-        labelled: Whether to write the names of curves next to their lines. Use this for a single panel.
+        labelled: Whether to write the names of curves next to their lines (for a single panel).
     """
 
     def accuracies(table: pd.DataFrame) -> pd.Series:
@@ -108,11 +108,11 @@ def _slopes(results: BenchmarkResults, chosen: pd.Series, name: str, heading: st
     interval = f"{level_text(results.options.confidence)} interval"
     meanings = {
         "Slope": "Accuracy gained per doubling of the training text.",
-        interval: "The interval is for new samples of this corpus and new initialisations, on the same pairs.",
+        interval: "It applies to new samples of this corpus and new initialisations, on the same pairs.",
         "p (lack of fit)": "If this is small, accuracy doesn't grow at a steady rate, and the slope is an average.",
     }
     if "low new items" in table:
-        meanings["With new items"] = "This interval is also for new pairs of the same paradigms."
+        meanings["With new items"] = "This interval also applies to new pairs of the same paradigms."
     draw = partial(dot_chart, rows.assign(name=rows["name"].map(title)), "slope",
                    Axis("Accuracy gained per doubling of the text", "+.4f"), results.looks)  # fmt: skip
     return Exhibit(

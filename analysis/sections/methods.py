@@ -43,7 +43,7 @@ def methods(results: BenchmarkResults) -> Exhibit | None:
             str(curve): partial(draw, rows, heading=str(curve)) for curve, rows in units.groupby("curve", sort=False)
         },
         confidence=results.options.confidence,
-        definitions={interval: "The interval is for the mean difference on the same runs (Student's t)."},
+        definitions={interval: "This is the interval of the mean difference on the same runs (Student's t)."},
     )
 
 

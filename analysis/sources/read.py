@@ -62,7 +62,7 @@ def read_source(
     if runs[["sample", "overlap"]].isna().all(axis=None) and runs.duplicated(["curve", "size"]).any():
         notes.append(
             "The source doesn't show whether runs of one size were trained on the same text. If they were, intervals "
-            "are only for new initialisations."
+            "only apply to new initialisations."
         )
     return found._replace(notes=[*notes, *found.notes])
 
@@ -84,7 +84,8 @@ def _files(path: Any, source: str) -> list[Path]:
         chosen = [place] if place.is_file() else there
         if not chosen:
             wanted = f"no file in this folder ends in {' or '.join(endings)}"
-            raise InputError(f"path={place}: {wanted if place.is_dir() else 'it does not exist'}. Correct the path.")
+            problem = wanted if place.is_dir() else "there is no such file or folder"
+            raise InputError(f"path={place}: {problem}. Correct the path.")
         files += [place / OWN] if source == "table" and place / OWN in chosen else chosen
     return files
 

@@ -119,9 +119,9 @@ def pairs(
 ) -> pd.DataFrame:
     """Return one row per run, benchmark, method and minimal pair, with PAIR_COLUMNS and the columns of your own pairs.
 
-    A method with several templates or trials has a row for each of them. `good_score` and `bad_score` are the method's
-    scores of the two sentences, such as log-probabilities in nats. If the name of one of your columns is already taken,
-    it becomes item_NAME.
+    A method with several templates or trials has one row for each of them. `good_score` and `bad_score` are the
+    method's scores of the two sentences, such as log-probabilities in nats. If the name of one of your columns is
+    already taken, the column is renamed to item_NAME.
 
     Args:
         studies, benchmark, method, folder: The same as for `accuracies`, which raises the same errors.

@@ -95,7 +95,7 @@ def test_notes_say_what_an_interval_does_not_cover():
     assert fit_curves(random_curve(sample="x"))["note"].eq("").all()  # one sample of several sizes is none
     words, seeds = grid()
     same = random_curve().assign(sample=lambda of: of["size"])
-    assert fit_curves(same)["note"].str.contains("only for new initialisations").all()
+    assert fit_curves(same)["note"].str.contains("new initialisations").all()
     accuracy = np.where(words[:, None] == words.max(), [[1.0, 0.9]], 0.5 + 0.01 * seeds[:, None])
     accuracy[-1, 0] = 0.95
     assert "are 0 or 1" in row(fit_curves(curve_table(accuracy, words, seeds)), name="p0_0")["note"]
