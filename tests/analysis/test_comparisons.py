@@ -106,9 +106,9 @@ def test_equivalent_means_that_the_interval_lies_within_the_margin():
     ("other", "said"),
     [
         ({"unit": "characters"}, "no size in common"),
-        ({"sizes": 1}, "all runs have the same size"),
+        ({"sizes": 1}, "have the same size"),
         ({"seeds": 1, "sizes": 3, "sample": "x"}, "at least 4 runs"),
-        ({"noise": 0, "gain": 0, "sample": "x"}, "all runs are exactly on the line"),
+        ({"noise": 0, "gain": 0, "sample": "x"}, "exactly on the line"),
     ],
 )
 def test_reasons_take_the_place_of_intervals(other, said):

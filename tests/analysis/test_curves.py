@@ -74,11 +74,11 @@ def test_lines_have_the_band_of_statsmodels():
         (random_curve(sizes=3, seeds=1), "at least 4 runs, and there are 3"),
         (
             curve_table(np.full((5, 2), [[0.5]]), [1000] * 4 + [2000], range(5)),
-            "all runs except one have",
+            "runs except one have",
         ),
-        (curve_table(np.full((8, 2), 0.5), *grid(4, 2)), "all runs are exactly on the line"),
-        (random_curve(sizes=1, seeds=5), "all runs have the same size"),
-        (random_curve(unit="tokens"), "checkpoints of a single training"),
+        (curve_table(np.full((8, 2), 0.5), *grid(4, 2)), "exactly on the line"),
+        (random_curve(sizes=1, seeds=5), "have the same size"),
+        (random_curve(unit="tokens"), "single training run"),
         (random_curve(seeds=2, nested=True), "3 seeds with all sizes, and there are 2"),
     ],
 )
