@@ -7,13 +7,13 @@ from typing import Any
 
 from eval.config import ExportConfig
 from eval.export.card import card, citation
-from eval.run import check_failures, done_runs
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, RunError
 from pairscale.files import write_text, writing
 from pairscale.hub import offline_without_network
 from train.loop.snapshots import load_snapshot
 from train.models.config import architectures
+from train.runs.finished import check_failures, done_runs
 from train.runs.folder import ModelFolder, RunFolder
 from train.runs.model_folder import NGRAM, load_model, read_description, save_weights
 

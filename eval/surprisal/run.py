@@ -15,7 +15,6 @@ from rich.console import Console
 from eval.benchmarks.files import format_of
 from eval.config import SurprisalCommand, recorded_policy
 from eval.kinds.work import has_scores, score_metadata
-from eval.run import check_failures, done_runs
 from eval.scorers.base import Execution, Scorer
 from eval.scorers.load import pretrained_scorer, run_scorer
 from eval.scores.files import read_words, write_words
@@ -27,6 +26,7 @@ from pairscale.errors import ConfigError, RunError
 from pairscale.files import sha256_file
 from pairscale.tables import filled_table, print_table
 from train.models.config import PretrainedConfig
+from train.runs.finished import check_failures, done_runs
 from train.runs.folder import RunFolder
 
 

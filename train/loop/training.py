@@ -11,7 +11,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ from pairscale.files import write_json
 from pairscale.progress import Activity
 from pairscale.seeds import derived_seed
 from pairscale.sizes import parse_size
-from train.config import RunConfig, config_digest
+from train.config import FinetuneConfig, RunConfig, config_digest
 from train.loop.batches import Batch, Batches, Blocks, Columns, Masked
 from train.loop.device import Ranks, device_of, enough_memory, set_up_cpu, set_up_gpu
 from train.loop.perplexity import Perplexity, evaluate, evaluate_masked, evaluate_windows
@@ -132,34 +132,59 @@ def fit(module: LanguageModelling) -> None:
             module.last = module.data.validation(module.model, torch.device("cpu"))
             module.keep_best()
         return
+    # DDP has to know whether a step can leave some weights without a gradient.
+    strategy = None if ranks.size == 1 else DDPStrategy(find_unused_parameters=config.model.skips_weights)
+    remedy = "divide each step between two GPUs with trainer.devices=2, or lower recipe.batch"
+    try:
+        run_loop(module, module.batches.after(module.state.step), config, module.folder, remedy, strategy)
+    finally:
+        module.progress.end()
+
+
+def run_loop(
+    module: L.LightningModule,
+    batches: Iterable[Any],
+    config: RunConfig | FinetuneConfig,
+    folder: RunFolder,
+    remedy: str,
+    strategy: DDPStrategy | None = None,
+) -> None:
+    """Let Lightning run the training steps of a module, which writes its own files and checkpoints.
+
+    Args:
+        module: the module to train.
+        batches: the batches that are left.
+        config: names the devices and the precision.
+        folder: the folder of the run.
+        remedy: what to do if a GPU runs out of memory.
+        strategy: how several devices work together; None for one device.
+    """
+    devices = config.trainer.devices
     environments: list[Any] = []
-    if ranks.size > 1:  # in a SLURM job, too, because its only task starts all ranks
+    if strategy is not None:  # in a SLURM job, too, because its only task starts all ranks
         environments = [LightningEnvironment()]
     elif SLURMEnvironment.detect():  # slurm/run.sbatch requeues; if Lightning did so too, the job would start twice
         environments = [SLURMEnvironment(auto_requeue=False)]
     trainer = L.Trainer(
-        accelerator=device_of(config.trainer, ranks.size),
-        devices=ranks.size,
-        # DDP has to know whether a step can leave some weights without a gradient.
-        strategy="auto" if ranks.size == 1 else DDPStrategy(find_unused_parameters=config.model.skips_weights),
+        accelerator=device_of(config.trainer, devices),
+        devices=devices,
+        strategy=strategy or "auto",
         precision="bf16-mixed" if config.precision == "bf16" else "32-true",
         max_epochs=1,  # Lightning's epoch is the rest of the run
         logger=False,  # the module writes metrics.csv and calls the tracker
         enable_checkpointing=False,  # the module writes its own checkpoints
         enable_progress_bar=False,
         enable_model_summary=False,
-        default_root_dir=module.folder.path,
+        default_root_dir=folder.path,
         plugins=environments,
     )
     try:
-        with enough_memory("divide each step between two GPUs with trainer.devices=2, or lower recipe.batch"):
-            trainer.fit(module, module.batches.after(module.state.step))
+        with enough_memory(remedy):
+            trainer.fit(module, batches)
     except SystemExit as ended:  # Lightning raises this on Ctrl-C
         if isinstance(ended.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
-    finally:
-        module.progress.end()
 
 
 @contextmanager
