@@ -47,6 +47,13 @@ def stop_at(step: int) -> RunFolder:
     return RunFolder.of(config)
 
 
+def test_the_mean_loss_is_that_of_the_tokens_since_the_last_log_point():
+    state = TrainState(torch.nn.Linear(1, 1), Ranks())
+    for nats, tokens, mean in [(6.0, 2, 3.0), (8.0, 2, 4.0)]:
+        state.add_loss(torch.tensor(nats), tokens)
+        assert state.take_loss() == mean
+
+
 @pytest.fixture(scope="module", autouse=True)
 def few_log_points():
     """Let checkpoints fall between two log points, so that the loss since the last one has to be resumed."""
