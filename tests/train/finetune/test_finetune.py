@@ -42,12 +42,12 @@ def study(tmp_path_factory):
     for model in MODELS:
         trained(compose("train", overrides(folder, model, "runs", *FAST)))
     draw = random.Random(1)
-    for name, rows in (("train", 96), ("valid", 41)):
+    for name, rows in (("train", 96), ("valid", 41), ("long", 400)):
         with (folder / f"{name}.jsonl").open("w", encoding="utf-8") as file:
             for _ in range(rows):
                 right = draw.random() < 0.4
-                words = [f"w{draw.randrange(40, 300)}" for _ in range(draw.randrange(1, 7))]
-                words.insert(draw.randrange(len(words)), "w7" if right else "w31")
+                words = [f"w{draw.randrange(40, 300)}" for _ in range(draw.randrange(3))]
+                words.insert(draw.randrange(len(words) + 1), "w7" if right else "w31")
                 row = {"a": " ".join(words), "b": "w5 w6", "label": int(right)}
                 file.write(json.dumps(row) + "\n")
     return folder
@@ -63,7 +63,7 @@ def own(study, tmp_path):
 def words(folder, *more):
     tables = [f"task.{name}={folder}/{name}.jsonl" for name in ("train", "valid")]
     quiet = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu"]
-    task = ["task=local", "task.name=t", "task.first='{a} {b}'", "task.batch=8", "task.epochs=3", "task.lr=3e-3"]
+    task = ["task=local", "task.name=t", "task.first='{b} {a}'", "task.batch=8", "task.epochs=3", "task.lr=3e-3"]
     return ["study=s", f"paths.runs={folder}/runs", *tables, *quiet, *task, *more]
 
 
@@ -183,7 +183,8 @@ def results(folder) -> dict[str, object]:
 
 @pytest.mark.slow
 def test_the_command_fine_tunes_every_model_and_skips_what_is_done(own, capsys):
-    assert exit_code("finetune", finetune, *words(own, "task.epochs=12")) == 0
+    command = words(own, f"task.train={own}/long.jsonl", "task.epochs=8", "task.lr=5e-3")
+    assert exit_code("finetune", finetune, *command) == 0
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) == len(MODELS)
     for run in study_runs(own / "runs", "s"):
@@ -202,7 +203,7 @@ def test_the_command_fine_tunes_every_model_and_skips_what_is_done(own, capsys):
         assert manifest["weights"] == run.model.digest()
         assert any(run.path.name in line and f"accuracy {accuracy:.3f}" in line for line in printed)
     files = {path: path.stat().st_mtime_ns for path in own.rglob("finetuned/*/*/*.csv")}
-    assert exit_code("finetune", finetune, *words(own, "task.epochs=12")) == 0
+    assert exit_code("finetune", finetune, *command) == 0
     assert capsys.readouterr().err.count("Already fine-tuned") == len(MODELS)
     assert files == {path: path.stat().st_mtime_ns for path in own.rglob("finetuned/*/*/*.csv")}
 
