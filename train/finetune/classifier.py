@@ -9,8 +9,6 @@ from corpora.tokenizers import PAD
 from train.models.base import LanguageModel
 from train.models.huggingface import HuggingFaceModel
 
-NORM_EPS = 1e-5
-
 
 class Classifier(nn.Module):
     """A language model, and a head that turns the hidden state of one place of each text into logits of classes.
@@ -27,10 +25,10 @@ class Classifier(nn.Module):
         with torch.no_grad():
             width = self._hidden(torch.full((1, 2), PAD + 2)).shape[-1]
         self.head = nn.Sequential(
-            nn.LayerNorm(width, NORM_EPS, elementwise_affine=False),
+            nn.LayerNorm(width, 1e-5, elementwise_affine=False),
             nn.Linear(width, width),
             nn.GELU(),
-            nn.LayerNorm(width, NORM_EPS, elementwise_affine=False),
+            nn.LayerNorm(width, 1e-5, elementwise_affine=False),
             nn.Dropout(dropout),
             nn.Linear(width, classes),
         )

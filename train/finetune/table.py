@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from corpora.sources.lines import lines
-from corpora.tokenizers import EOS, PAD, SPECIAL_TOKENS, Tokenizer
+from corpora.tokenizers import EOS, PAD, SPECIAL_TOKENS
 from pairscale.command.schemas import nearest
-from pairscale.errors import InputError, first_few
-from pairscale.files import sha256_file
+from pairscale.errors import ConfigError, InputError, first_few
+from pairscale.schema import parse_json
 from train.config import TaskConfig
+from train.runs.model_folder import LoadedModel
 
-Label = int | str
-Integers = npt.NDArray[np.int64]
 _COLUMN = re.compile(r"\{([^{}]+)\}")
 
 
-@dataclass(frozen=True)
-class Table:
-    """The rows of a file: one or two texts each, and the label."""
+class Row(NamedTuple):
+    """The first text, the second one ("" if the task has none), and the label as text."""
 
-    path: Path
-    texts: list[tuple[str, ...]]
-    labels: list[Label]
-    digest: str  # SHA-256 of the file
-
-    def classes_of(self, labels: Sequence[Label]) -> Integers:
-        """Return the index in `labels` of each row's label (N,). Raises InputError for a label that is not there."""
-        if unknown := [label for label in self.labels if label not in labels]:
-            raise InputError(
-                f"{self.path}: the label {unknown[0]!r} is not in the table to train on, whose labels are "
-                f"{first_few([repr(label) for label in labels], 10)}. Correct it, or use another table."
-            )
-        places = {label: place for place, label in enumerate(labels)}
-        return np.array([places[label] for label in self.labels], dtype=np.int64)
+    first: str
+    second: str
+    label: str
 
 
 class Batch(NamedTuple):
@@ -63,89 +47,78 @@ class Items:
     cut: int  # number of rows whose texts were too long
     masked: bool  # for a masked model, whose classifier reads the first token instead of the last
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def batch(self, rows: Sequence[int] | Integers) -> Batch:
+    def batch(self, rows: Sequence[int]) -> Batch:
         """Return the batch of these rows."""
         chosen = [self.ids[row] for row in rows]
         length = max(map(len, chosen))
         padding = PAD if self.masked else EOS
         tokens = torch.tensor([ids + [padding] * (length - len(ids)) for ids in chosen])
         places = torch.tensor([0 if self.masked else len(ids) - 1 for ids in chosen])
-        return Batch(tokens, places, self.classes[torch.as_tensor(rows)])
+        return Batch(tokens, places, self.classes[rows])
 
 
-def read_table(path: str, task: TaskConfig) -> Table:
-    """Read the rows of a table. Raises InputError if it is missing, damaged or empty, or lacks a column."""
-    if path.startswith("None/"):  # ${paths.data} is not set
-        raise InputError(
-            f"task={task.name}: set PAIRSCALE_DATA to the folder that contains {path.removeprefix('None/')}, or give "
-            "task.train=FILE and task.valid=FILE."
-        )
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise InputError(f"{file}: file not found. Give the tables with task.train=FILE and task.valid=FILE.")
-    texts: list[tuple[str, ...]] = []
-    labels: list[Label] = []
-    for number, line in lines(file):
-        if not line.strip():
-            continue
-        where = f"{file}: line {number}"
-        try:
-            row = json.loads(line)
-        except (RecursionError, ValueError) as error:
-            raise InputError(f"{where}: this line is not JSON ({error}).") from None
-        if not isinstance(row, dict):
-            raise InputError(f"{where}: must be a JSON object whose keys are columns.")
-        label = _cell(row, task.label, where, f"task.label={task.label}")
+def read_table(path: str, task: TaskConfig) -> list[Row]:
+    """Return the rows of a table. Raises InputError if it is missing or damaged, or lacks a value."""
+    if not Path(path).is_file():
+        folder = "set PAIRSCALE_DATA to the folder that contains it, or " if path.startswith("None/") else ""
+        remedy = f"To fine-tune, {folder}give the tables with task.train=FILE and task.valid=FILE."
+        raise InputError(f"{path.removeprefix('None/')}: file not found. {remedy}")
+    table = []
+    for number, line in lines(Path(path)):
+        where = f"{path}: line {number}"
+        row = parse_json(line, dict[str, Any], where, InputError, "correct or remove this line")
+        label = _cell(row, task.label, where)
         if not isinstance(label, (int, str)):
             raise InputError(f"{where}: the label {label!r:.40} must be a whole number or a name.")
-        if labels and isinstance(label, str) != isinstance(labels[0], str):
-            raise InputError(f"{where}: the label {label!r:.40} is of another type than {labels[0]!r:.40} before it.")
-        templates = [("task.first", task.first), ("task.second", task.second)]
-        texts.append(tuple(_filled(text, row, where, key) for key, text in templates if text is not None))
-        labels.append(label)
-    if not texts:
-        raise InputError(f"{file}: this table has no rows.")
-    return Table(file, texts, labels, sha256_file(file))
+        texts = [
+            _COLUMN.sub(lambda match, row=row, where=where: str(_cell(row, match[1], where)), template or "")
+            for template in (task.first, task.second)
+        ]
+        table.append(Row(*texts, str(label)))
+    return table
 
 
-def _filled(template: str, row: dict[str, Any], where: str, key: str) -> str:
-    return _COLUMN.sub(lambda match: str(_cell(row, match[1], where, f"{key}={template}")), template)
-
-
-def _cell(row: dict[str, Any], column: str, where: str, used: str) -> Any:
+def _cell(row: dict[str, Any], column: str, where: str) -> Any:
     if row.get(column) is None:
-        raise InputError(f"{where}: has no value for '{column}', which {used} uses. {nearest(column, row)}")
+        raise InputError(f"{where}: there is no value for the task's column '{column}'. {nearest(column, row)}")
     return row[column]
 
 
-def encode(table: Table, classes: Integers, tokenizer: Tokenizer, masked: bool, longest: int) -> Items:
-    """Return a table as a model reads it.
+def labels_of(task: TaskConfig, train: Sequence[Row], valid: Sequence[Row]) -> list[str]:
+    """Return the labels of a task in order. Raises InputError or ConfigError if the tables don't fit the task."""
+    labels = sorted({row.label for row in train})
+    if unknown := sorted({row.label for row in valid}.difference(labels)):
+        raise InputError(
+            f"{task.valid}: the label '{unknown[0]}' is not in {task.train}, whose labels are {first_few(labels, 10)}."
+        )
+    if len(labels) < 2 or (len(labels) > 2 and task.metric == "f1"):
+        remedy = "Use task.metric=accuracy or mcc." if len(labels) > 2 else "At least two are needed."
+        raise ConfigError(f"{task.train}: this table has {len(labels)} different labels. {remedy}")
+    if len(train) < task.batch or not valid:
+        raise ConfigError(
+            f"{task.train} has {len(train)} rows, and {task.valid} has {len(valid)}. At least task.batch={task.batch} "
+            "and 1 are needed."
+        )
+    return labels
 
-    A text follows an `<eos>`, as in training. So does a second text, and for a masked model another one ends the input.
-    The tokens are those of the tokenizer.json in the model's folder. Longer inputs than `longest` tokens are cut as
-    transformers does (truncation="longest_first").
+
+def encode(table: Sequence[Row], labels: Sequence[str], loaded: LoadedModel, task: TaskConfig) -> Items:
+    """Return a table as a model reads it: with the tokens of the tokenizer.json in the model's folder.
+
+    Each text follows an `<eos>`, as in training. For a masked model, another one ends the input. Inputs that are longer
+    than `task.tokens`, or than the model can read, are cut as transformers does (truncation="longest_first").
     """
-    added = SPECIAL_TOKENS if masked else 0  # tokens of the model with lower ids than the tokenizer's
+    masked, added = loaded.masked, SPECIAL_TOKENS if loaded.masked else 0  # tokens with lower ids than the tokenizer's
+    longest = min(task.tokens, loaded.model.positions or task.tokens)
+    room = longest - (1 if task.second is None else 2) - masked
     ids, cut = [], 0
-    for texts in table.texts:
-        parts = [[token + added for token in tokenizer.encode_raw(text)[0]] for text in texts]
-        room = longest - len(parts) - masked
-        limits = _limits([len(part) for part in parts], room)
-        cut += sum(map(len, parts)) > room
-        row = [token for part, limit in zip(parts, limits, strict=True) for token in (EOS + added, *part[:limit])]
-        ids.append([*row, EOS + added] if masked else row)
-    return Items(ids, torch.as_tensor(classes), cut, masked)
-
-
-def _limits(lengths: list[int], room: int) -> list[int]:
-    """Return how many tokens of one or two texts fit into `room`. The longer text is cut first, then both alike."""
-    if sum(lengths) <= room:
-        return lengths
-    if len(lengths) == 1:
-        return [room]
-    shorter = min(*lengths, room // 2)
-    limits = [shorter, room - shorter]
-    return limits if lengths[0] <= lengths[1] else limits[::-1]
+    for row in table:
+        first, second = ([token + added for token in loaded.tokenizer.encode_raw(text)[0]] for text in row[:2])
+        if len(first) + len(second) > room:
+            cut += 1
+            shorter = min(len(first), len(second), room // 2)
+            limits = (shorter, room - shorter) if len(first) <= len(second) else (room - shorter, shorter)
+            first, second = first[: limits[0]], second[: limits[1]]
+        eos = [EOS + added]
+        ids.append(eos + first + (eos + second if task.second is not None else []) + (eos if masked else []))
+    return Items(ids, torch.tensor([labels.index(row.label) for row in table]), cut, masked)

@@ -149,15 +149,10 @@ def run_loop(
     remedy: str,
     strategy: DDPStrategy | None = None,
 ) -> None:
-    """Let Lightning run the training steps of a module, which writes its own files and checkpoints.
+    """Let Lightning run the steps of a module, which writes its own files and checkpoints.
 
-    Args:
-        module: the module to train.
-        batches: the batches that are left.
-        config: names the devices and the precision.
-        folder: the folder of the run.
-        remedy: what to do if a GPU runs out of memory.
-        strategy: how several devices work together; None for one device.
+    `batches` are those that are left. If a GPU runs out of memory, the message ends with `remedy`. `strategy` is for
+    several devices.
     """
     devices = config.trainer.devices
     environments: list[Any] = []

@@ -145,8 +145,8 @@ TEXT = st.lists(st.sampled_from(["w1", "w2", "unknown", "."]), max_size=14).map(
 def test_inputs_equal_those_of_transformers(readers, pairs, has_second, longest):
     ours, tokenizer, task, path = readers
     path.write_text("".join(json.dumps({"a": a, "b": b, "label": 0}) + "\n" for a, b in pairs))
-    table = read_table(str(path), replace(task, first="{a}", second="{b}" if has_second else None))
-    items = encode(table, np.zeros(len(pairs), dtype=np.int64), ours.tokenizer, ours.masked, longest)
+    task = replace(task, first="{a}", second="{b}" if has_second else None, tokens=longest)
+    items = encode(read_table(str(path), task), ["0"], ours, task)
     texts = [[a for a, _ in pairs], *([[b for _, b in pairs]] if has_second else [])]
     assert items.ids == tokenizer(*texts, truncation="longest_first", max_length=longest)["input_ids"]
     assert items.cut == sum(len(ids) > longest for ids in tokenizer(*texts)["input_ids"])
@@ -155,8 +155,8 @@ def test_inputs_equal_those_of_transformers(readers, pairs, has_second, longest)
 @pytest.mark.parametrize("model", MODELS)
 def test_logits_read_the_first_or_the_last_token_and_no_padding(study, model):
     of = loaded(study, model)
-    table = read_table(f"{study}/valid.jsonl", configuration(study).task)
-    items = encode(table, table.classes_of([0, 1]), of.tokenizer, of.masked, 512)
+    task = configuration(study).task
+    items = encode(read_table(task.valid, task), ["0", "1"], of, task)
     classifier = Classifier(of.model, 2, 0.1).eval()
     batch = items.batch(range(8))
     assert batch.places.tolist() == [0 if of.masked else len(ids) - 1 for ids in items.ids[:8]]
@@ -229,7 +229,7 @@ def test_stopped_work_goes_on_to_the_same_end(own, model, monkeypatch):
         with pytest.raises(Stopped):
             finetune_study(config)
     whole, stopped = run.finetuned("whole", 1), run.finetuned("t", 1)
-    assert stopped.read_manifest()["status"] == "failed"
+    assert stopped.read_manifest()["status"] == "unfinished"
     assert [path.name.partition("-")[0] for path in stopped.checkpoints] == ["12"]
     finetune_study(config)
     assert results(stopped) == results(whole)
@@ -265,7 +265,8 @@ def test_seeds_differ_and_have_folders_of_their_own(own):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [(["task.lr=0.1"], r"task\.lr=0\.003"), (["task.valid={}/train.jsonl"], "other tables")]
+    ("more", "said"),
+    [(["task.lr=0.1"], r"another value of task\.lr\."), (["task.valid={}/train.jsonl"], "another value of tables")],
 )
 def test_results_with_other_settings_or_tables_are_not_replaced(own, more, said):
     lstm = f"run={run_of(own, 'lstm').path.name}"
@@ -297,11 +298,10 @@ def test_a_dry_run_says_what_is_left_and_writes_nothing(own, capsys):
     [
         ('{"a": "w1", "label": 1}', [], "line 97.*'b'"),
         ('{"a": "w1", "b": "w1"}', [], "line 97.*'label'"),
-        ('{"a": "w1", "b": "w1", "label": "yes"}', [], "line 97.*'yes'.*another type"),
         ('{"a": "w1", "b": "w1", "label": 0.5}', [], "line 97.*0.5"),
         ('["w1"]', [], "line 97.*object"),
-        ('{"a": ', [], "line 97.*not JSON"),
-        ('{"a": "w1", "b": "w1", "label": 2}', ["task.metric=f1"], "3 different labels.*f1 needs two"),
+        ('{"a": ', [], "line 97.*JSON"),
+        ('{"a": "w1", "b": "w1", "label": 2}', ["task.metric=f1"], "3 different labels.*metric"),
     ],
 )
 def test_bad_rows_are_named(own, row, more, said):
@@ -319,11 +319,11 @@ def test_bad_tables_and_keys_are_explained(own, monkeypatch):
         return str(raised.value)
 
     assert "missing.jsonl: file not found" in said(InputError, "task.train=missing.jsonl")
-    assert "task.batch=97" in said(ConfigError, "task.batch=97")
+    assert "has 96 rows" in said(ConfigError, "task.batch=97")
     assert "trainer.devices=2" in said(ConfigError, "trainer.devices=2")
     monkeypatch.delenv("PAIRSCALE_DATA", raising=False)
     with pytest.raises(InputError, match=r"glue_filtered/rte\.train\.jsonl"):
         finetune_study(compose("finetune", ["study=s", f"paths.runs={own}/runs", "task=rte"]))
     with (own / "valid.jsonl").open("a") as file:
         file.write('{"a": "w1", "b": "w1", "label": 7}\n')
-    assert "label 7 is not in the table to train on" in said(InputError)
+    assert "the label '7' is not in" in said(InputError)
