@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -63,7 +64,7 @@ def _finetune(run: RunFolder, config: FinetuneConfig, tables: tuple[list[Row], l
     if not run.model.weights.exists():
         say(f"{run.path.name}: only neural models that were trained here can be fine-tuned.", "skipped", "yellow")
         return
-    digests = [sha256_file(path) for path in (task.train, task.valid)]
+    digests = [sha256_file(Path(path)) for path in (task.train, task.valid)]
     identity = {"weights": run.model.digest(), "tables": digests, "settings": config.settings}
     _check_same(folder, identity)
     if folder.done:
@@ -76,9 +77,7 @@ def _finetune(run: RunFolder, config: FinetuneConfig, tables: tuple[list[Row], l
         print(f"{title}: {_plan(FineTuning(config, folder, loaded.model, encoded, labels))}")
         return
     with folder.locked(), shown(title, config.trainer.progress), quiet_lightning():
-        _check_same(folder, identity)
-        if not folder.done:
-            _train(FineTuning(config, folder, loaded.model, encoded, labels), identity | facts)
+        _train(FineTuning(config, folder, loaded.model, encoded, labels), identity | facts)
     print(f"{title}: {_result(folder)}")
 
 
@@ -106,7 +105,7 @@ def _train(module: FineTuning, facts: dict[str, Any]) -> None:
     module.started, rows = time.monotonic(), config.task.batch
     module.activity = Activity("fine-tuning", module.steps * rows, "rows", module.state.step * rows)
     with module.activity:
-        run_loop(module, module.batches(module.state.step), config, folder, _REMEDY)
+        run_loop(module, module.batches(module.state.step), _REMEDY)
     module.finish()
 
 

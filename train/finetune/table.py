@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,15 +20,8 @@ from pairscale.schema import parse_json
 from train.config import TaskConfig
 from train.runs.model_folder import LoadedModel
 
+Row = tuple[str, str, str]  # first text, second text ("" if the task has none), label
 _COLUMN = re.compile(r"\{([^{}]+)\}")
-
-
-class Row(NamedTuple):
-    """The first text, the second one ("" if the task has none), and the label as text."""
-
-    first: str
-    second: str
-    label: str
 
 
 class Batch(NamedTuple):
@@ -70,11 +64,8 @@ def read_table(path: str, task: TaskConfig) -> list[Row]:
         label = _cell(row, task.label, where)
         if not isinstance(label, (int, str)):
             raise InputError(f"{where}: the label {label!r:.40} must be a whole number or a name.")
-        texts = [
-            _COLUMN.sub(lambda match, row=row, where=where: str(_cell(row, match[1], where)), template or "")
-            for template in (task.first, task.second)
-        ]
-        table.append(Row(*texts, str(label)))
+        fill = partial(_COLUMN.sub, lambda match, row=row, where=where: str(_cell(row, match[1], where)))
+        table.append((fill(task.first), fill(task.second or ""), str(label)))
     return table
 
 
@@ -86,8 +77,8 @@ def _cell(row: dict[str, Any], column: str, where: str) -> Any:
 
 def labels_of(task: TaskConfig, train: Sequence[Row], valid: Sequence[Row]) -> list[str]:
     """Return the labels of a task in order. Raises InputError or ConfigError if the tables don't fit the task."""
-    labels = sorted({row.label for row in train})
-    if unknown := sorted({row.label for row in valid}.difference(labels)):
+    labels = sorted({row[2] for row in train})
+    if unknown := sorted({row[2] for row in valid}.difference(labels)):
         raise InputError(
             f"{task.valid}: the label '{unknown[0]}' is not in {task.train}, whose labels are {first_few(labels, 10)}."
         )
@@ -121,4 +112,4 @@ def encode(table: Sequence[Row], labels: Sequence[str], loaded: LoadedModel, tas
             first, second = first[: limits[0]], second[: limits[1]]
         eos = [EOS + added]
         ids.append(eos + first + (eos + second if task.second is not None else []) + (eos if masked else []))
-    return Items(ids, torch.tensor([labels.index(row.label) for row in table]), cut, masked)
+    return Items(ids, torch.tensor([labels.index(row[2]) for row in table]), cut, masked)

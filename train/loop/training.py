@@ -33,7 +33,7 @@ from pairscale.files import write_json
 from pairscale.progress import Activity
 from pairscale.seeds import derived_seed
 from pairscale.sizes import parse_size
-from train.config import FinetuneConfig, RunConfig, config_digest
+from train.config import RunConfig, config_digest
 from train.loop.batches import Batch, Batches, Blocks, Columns, Masked
 from train.loop.device import Ranks, device_of, enough_memory, set_up_cpu, set_up_gpu
 from train.loop.perplexity import Perplexity, evaluate, evaluate_masked, evaluate_windows
@@ -136,25 +136,17 @@ def fit(module: LanguageModelling) -> None:
     strategy = None if ranks.size == 1 else DDPStrategy(find_unused_parameters=config.model.skips_weights)
     remedy = "divide each step between two GPUs with trainer.devices=2, or lower recipe.batch"
     try:
-        run_loop(module, module.batches.after(module.state.step), config, module.folder, remedy, strategy)
+        run_loop(module, module.batches.after(module.state.step), remedy, strategy)
     finally:
         module.progress.end()
 
 
-def run_loop(
-    module: L.LightningModule,
-    batches: Iterable[Any],
-    config: RunConfig | FinetuneConfig,
-    folder: RunFolder,
-    remedy: str,
-    strategy: DDPStrategy | None = None,
-) -> None:
-    """Let Lightning run the steps of a module, which writes its own files and checkpoints.
+def run_loop(module: Any, batches: Iterable[Any], remedy: str, strategy: DDPStrategy | None = None) -> None:
+    """Let Lightning run the steps of a module, which has `config` and `folder` and writes its own files.
 
-    `batches` are those that are left. If a GPU runs out of memory, the message ends with `remedy`. `strategy` is for
-    several devices.
+    If a GPU runs out of memory, the message ends with `remedy`. `strategy` is for several devices.
     """
-    devices = config.trainer.devices
+    config, devices = module.config, module.config.trainer.devices
     environments: list[Any] = []
     if strategy is not None:  # in a SLURM job, too, because its only task starts all ranks
         environments = [LightningEnvironment()]
@@ -170,7 +162,7 @@ def run_loop(
         enable_checkpointing=False,  # the module writes its own checkpoints
         enable_progress_bar=False,
         enable_model_summary=False,
-        default_root_dir=folder.path,
+        default_root_dir=module.folder.path,
         plugins=environments,
     )
     try:

@@ -23,10 +23,9 @@ from tests.support.commands import Command, exit_code
 from tests.support.small_runs import overrides, trained, write_text
 from train.config import FinetuneConfig
 from train.finetune.__main__ import run as finetune
-from train.finetune.classifier import Classifier
 from train.finetune.run import finetune_study
 from train.finetune.table import encode, read_table
-from train.finetune.training import FineTuning, classification_metrics, learning_rate
+from train.finetune.training import Classifier, FineTuning, classification_metrics, learning_rate
 from train.runs.folder import RunFolder, study_runs
 from train.runs.model_folder import load_model
 
