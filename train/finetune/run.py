@@ -44,17 +44,22 @@ def finetune_study(config: FinetuneConfig) -> None:
     runs = study_runs(config.paths.runs, config.study, config.run)
     tables = read_table(config.task.train, config.task), read_table(config.task.valid, config.task)
     labels, failed = labels_of(config.task, *tables), 0
+    done = [run for run in runs if run.done]
     for run in runs:
+        if run not in done:
+            say(f"{run.path.name}: its training isn't finished.", "not fine-tuned", "yellow")
+    if not done:
+        raise RunError(f"study={config.study}: no run is finished. Run the training command again to continue.")
+    for run in done:
         try:
-            run.check_done()
             _finetune(run, config, tables, labels)
         except (ConfigError, InputError, RunError) as error:
-            if len(runs) == 1:
+            if len(done) == 1:
                 raise
             say(str(error), "not fine-tuned", "yellow")
             failed += 1
-    if failed or not runs:
-        raise RunError(f"study={config.study}: {failed} of {len(runs)} runs could not be fine-tuned (see above).")
+    if failed:
+        raise RunError(f"study={config.study}: {failed} of {len(done)} runs could not be fine-tuned (see above).")
 
 
 def _finetune(run: RunFolder, config: FinetuneConfig, tables: tuple[list[Row], list[Row]], labels: list[str]) -> None:
@@ -77,7 +82,8 @@ def _finetune(run: RunFolder, config: FinetuneConfig, tables: tuple[list[Row], l
         print(f"{title}: {_plan(FineTuning(config, folder, loaded.model, encoded, labels))}")
         return
     with folder.locked(), shown(title, config.trainer.progress), quiet_lightning():
-        _train(FineTuning(config, folder, loaded.model, encoded, labels), identity | facts)
+        if not folder.done:  # by another process, meanwhile
+            _train(FineTuning(config, folder, loaded.model, encoded, labels), identity | facts)
     print(f"{title}: {_result(folder)}")
 
 
