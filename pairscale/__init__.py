@@ -28,6 +28,9 @@ COMMANDS = {
     "annotate": Command("corpora.annotate", "AnnotateConfig", "add dependency trees to a corpus"),
     "find": Command("corpora.find", "FindCommand", "search an annotated corpus for a construction"),
     "train": Command("train", "RunConfig", "train a model on a sample of a corpus, or a grid of models with -m"),
+    "finetune": Command(
+        "train.finetune", "FinetuneConfig", "fine-tune the models of a study on a table of texts with labels"
+    ),
     "eval": Command("eval", "EvalConfig", "score models on minimal pairs and other benchmarks; train missing runs"),
     "analysis": Command("analysis", "AnalysisConfig", "fit a study's learning curves, and write tables and a report"),
     "table": Command("analysis.table", "TableCommand", "write the accuracies, pairs or runs of a study as one table"),
