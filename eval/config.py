@@ -130,6 +130,13 @@ class EvalConfig(RunConfig):
 
 
 @dataclass(kw_only=True)
+class FetchConfig(RootConfig):
+    """Configuration of `python -m eval.fetch`."""
+
+    benchmark: BenchmarkConfig
+
+
+@dataclass(kw_only=True)
 class GenerateConfig(CorporaConfig):
     """Configuration of `python -m eval.generate`. The text is used with benchmark.vocabulary=run."""
 

@@ -17,7 +17,7 @@ from pairscale.command.line import Line, set_current
 from pairscale.errors import PairscaleError
 from pairscale.version import version_text
 
-NEED_ARGUMENTS = ("corpora", "annotate", "find", "train", "eval", "analysis")  # alone, they print their help
+NEED_ARGUMENTS = ("corpora", "annotate", "find", "train", "eval", "fetch", "analysis")  # alone, they print their help
 
 
 def main(
