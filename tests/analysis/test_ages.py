@@ -114,3 +114,32 @@ def test_words_beyond_the_sizes_have_the_amounts_of_the_ends(tmp_path):
     as_revisions(run_folders(tmp_path / "runs"))  # checkpoints from elsewhere
     with pytest.raises(RunError, match="lacks the size of the vocabulary"):
         ages_of_acquisition("simulated", written(tmp_path, table), **folders)
+
+
+def test_snapshots_of_a_run_are_a_curve_over_the_words_it_had_seen(tmp_path):
+    """The simulated sizes, given as snapshots of one run, place the words where the sizes do."""
+    write_study(tmp_path, noise=0, occurrences=1)
+    folder = tmp_path / "reports/simulated/surprisal/childes"
+    folders = {"folder": tmp_path / "runs", "reports": tmp_path / "reports"}
+    runs = {run.path.name: run.read_manifest() for run in run_folders(tmp_path / "runs")}
+    seed = {name: run.read_config()["seed"] for run in run_folders(tmp_path / "runs") for name in [run.path.name]}
+    first = min(name for name in runs if seed[name] == 1)
+    for number, (name, manifest) in enumerate(sorted(runs.items()), start=1):
+        rows, made = read_words(folder / f"{name}.parquet")
+        rows["target"] = ["true" if word == "Bal," else "false" for word in rows["word"]]
+        rows.loc[rows["word"] != "Bal,", "surprisal"] = 99.0  # of the contexts, which don't count
+        if seed[name] == 1:
+            seen = {"step": number, "words_seen": manifest["sample_words"]}
+            write_words(folder / f"{first}@{number}.parquet", rows, made | seen)
+        write_words(folder / f"{name}.parquet", rows, made)
+    write_words(folder / f"{first}@0.parquet", rows.assign(surprisal=1.0), made | {"step": 0, "words_seen": 0})
+    ages = written(tmp_path, pd.DataFrame({"word": ["bal", "bam"], "age": [20, 21]}))
+    [of_run] = ages_of_acquisition("simulated", ages, snapshots=True, **folders).to_dict("records")
+    [of_sizes] = ages_of_acquisition("simulated", ages, **folders).to_dict("records")
+    assert (of_run["curve"], of_run["word"], of_run["occurrences"]) == (first, "bal", 1)
+    assert "sample_words" not in of_run
+    assert of_run["words_seen"] == pytest.approx(of_sizes["sample_words"], rel=1e-3)
+    for file in folder.glob("*@*"):
+        file.unlink()
+    with pytest.raises(RunError, match=r"scoring\.snapshots=true"):
+        ages_of_acquisition("simulated", ages, snapshots=True, **folders)
