@@ -149,16 +149,16 @@ def test_macros_aliases_and_empty_lines():
     ("skeleton", "message"),
     [
         ("x:noun.singular[class=y.class] y:noun.singular[class=x.class] {a / b}", "labels refer to each other"),
-        ("noun.singular[class=v.object] {a / b}", "v.object: the line has no row 'v:table.form'"),
+        ("noun.singular[class=v.object] {a / b}", "v.object: there is no row 'v:table.form'"),
         ("v:verb.base noun.singular[class=v.objekt] {a / b}", "no table 'verb' with the columns objekt"),
-        ("v:verb.base {v:noun.singular / b}", "verb has the same label"),
+        ("v:verb.base {v:noun.singular / b}", "have the same label"),
         ("v:verb {a / b}", "'v:verb': a word has no label or conditions"),
-        ("noun.z {a / b}", "'z': no such variable in grammar.yaml. Declared: n, c"),
+        ("noun.z {a / b}", "'z': grammar.yaml doesn't declare this variable"),
         ("$End {a / b}", "'$End': no such macro in grammar.yaml. Available: none"),
         ("noun.singular[class=clothes] {a / b}", "no row of the table 'noun' fits"),
         ("NP[n] {a / b}", "no heading fits NP[singular]"),
-        ("the {noun.n} .", "must have the form {good / bad}"),
-        ("the {noun.singular / noun.plural} *sleep .", "'*' must mark the critical word"),
+        ("the {noun.n} .", "{good / bad}"),
+        ("the {noun.singular / noun.plural} *sleep .", "'*'"),
     ],
 )
 def test_errors_name_the_template_and_the_constraint(skeleton, message):
@@ -171,12 +171,10 @@ def test_errors_name_the_template_and_the_constraint(skeleton, message):
 
 def test_an_exhausted_template_reports_why_draws_were_rejected():
     template = paradigm("noun.singular[class=text] noun.singular[class=text] {a / b}", small(distinct=["noun"]))
-    with pytest.raises(
-        Exhausted, match=r"mine: no more than 0 pairs can be drawn; 4,000 further draws were rejected \(4,000 with two"
-    ):
+    with pytest.raises(Exhausted, match=r"mine: .* 0 pairs .* 4,000 .* \(4,000 because .* twice"):
         next(template.pairs(random.Random(0), 1))
     template = paradigm("noun.singular[class=text] {yes now / no}", small())
-    with pytest.raises(Exhausted, match=r"further draws were rejected \(4,000 of unequal length"):
+    with pytest.raises(Exhausted, match=r"\(4,000 because .* different lengths"):
         next(template.pairs(random.Random(0), 1))
 
 
@@ -190,7 +188,7 @@ def test_spelling():
         entries = text.split("|") if "|" in text else text.split()
         assert english.text(english.spell(entries)) == expected
     assert Mandarin().text(Mandarin().spell(["她", "看", "，"])) == "她看，"
-    with pytest.raises(Exhausted, match="unequal length"):  # Mandarin counts characters, English entries
+    with pytest.raises(Exhausted, match="different lengths"):  # Mandarin counts characters, English entries
         next(paradigm("{男 / 女人}", small(spelling="mandarin")).pairs(random.Random(0), 1))
     assert next(paradigm("{男 / 女人}", small()).pairs(random.Random(0), 1))["sentence_bad"] == "女人"
 
@@ -198,17 +196,15 @@ def test_spelling():
 @pytest.mark.parametrize("change", [{"prefix": "three"}, {"author": "me"}])
 def test_a_template_has_its_keys_and_no_others(change):
     description = {"phenomenon": "p", "field": "f", "prefix": "one", "skeleton": "{a / b} ."}
-    with pytest.raises(
-        InputError, match=r"paradigms\.yaml: mine: must have the keys phenomenon, .*prefix one\|two\|none"
-    ):
+    with pytest.raises(InputError, match=r"paradigms\.yaml: mine: .* keys phenomenon, .*prefix "):
         Paradigm("mine", description | change, small())
 
 
 @pytest.mark.parametrize(
     ("phrases", "message"),
     [
-        ({"S": {"NP[n]": 1}, "NP": {"x": 1}}, "must have as many features as NP"),
-        ({"S": {"N-P": 1}}, "grammar.yaml: S: N-P: 'N-P': must be a word"),
+        ({"S": {"NP[n]": 1}, "NP": {"x": 1}}, "NP have different numbers of features"),
+        ({"S": {"N-P": 1}}, "grammar.yaml: S: N-P: 'N-P' is not a symbol"),
         ({"S": {"adjective.base": 1}}, "no table 'adjective'"),
     ],
 )
@@ -220,5 +216,5 @@ def test_errors_of_a_grammar_name_the_phrase(phrases, message):
 
 def test_a_table_with_a_row_of_another_length_is_an_error(tmp_path):
     (table := tmp_path / "noun.tsv").write_text("singular\tplural\nboy\tboys\ngirl\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"noun.tsv:3: must have 2 non-empty cells"):
+    with pytest.raises(InputError, match=r"noun.tsv:3: .* 2 non-empty cells"):
         read_table(table)
