@@ -55,17 +55,19 @@ def read_babylm(path: Path) -> pd.DataFrame | None:
     cells = read_rows(path, "times")
     if not {"Subtlex_log10", "prev_length", SELF_PACED, *EYE_TRACKING} <= set(cells):
         return None
-    words, before = texts(column(cells, "word")), column(cells, "item").fillna("").str.split()
+    words = texts(column(cells, "word"))
+    contexts = [str(cell or "").split() for cell in column(cells, "item")]
+    before = pd.Series(map(" ".join, contexts), cells.index, dtype=str)
+    position = pd.Series(map(len, contexts), cells.index)
     # The evaluation reads the table with pandas, for which the context "None" (of "None of the ...") is missing.
-    has_previous = before.str.len().ge(2) & before.str[:-1].str.join(" ").ne("None")
-    context = before.str.join(" ")
+    has_previous = [" ".join(context[:-1]) not in ("", "None") for context in contexts]
     table = {
-        "words": (context + " " + words).str.strip(),
-        "words_1": context.where(has_previous),
+        "words": (before + " " + words).str.strip(),
+        "words_1": before.where(pd.Series(has_previous, cells.index)),
         "log_frequency": numbers(cells["Subtlex_log10"]),
         "length": words.str.len(),
         "length_1": numbers(cells["prev_length"]),  # without a comma
-        "position": before.str.len(),
+        "position": position,
         **{measure: numbers(cells[measure]) for measure in (SELF_PACED, *EYE_TRACKING)},
     }
     return pd.DataFrame(table)

@@ -8,7 +8,7 @@
 import dataclasses
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ def run(config: SurprisalCommand) -> None:
     check_failures(config, "read", damaged, len(runs) + damaged)
 
 
-def _scorers(config: SurprisalCommand, runs: Sequence[RunFolder]) -> Iterator[tuple[str, Scorer, Mapping[str, Any]]]:
+def _scorers(config: SurprisalCommand, runs: Sequence[RunFolder]) -> Iterator[tuple[str, Scorer, dict[str, Any]]]:
     """Yield the name and the scorer of the pretrained model, or of each run with a causal model.
 
     With scoring.snapshots=true, a run's snapshots follow it, with their step, words_seen and moment.
