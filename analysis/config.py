@@ -84,7 +84,7 @@ class ResultsCommand(RootConfig):
     """A command that reads the results of a study, or published numbers from elsewhere."""
 
     benchmark: BenchmarkConfig
-    ties: Ties
+    ties: Ties | None
     analysis: ReportConfig
     source: str  # files (run folders), or the format of numbers from elsewhere
     path: Texts = None  # numbers from elsewhere: a file, a folder, or a list of these

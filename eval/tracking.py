@@ -46,7 +46,7 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
         tracker.summarise(values)
 
 
-def _tables(run: RunFolder, ties: str) -> Iterator[tuple[str, str, pd.DataFrame]]:
+def _tables(run: RunFolder, ties: str | None) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield kind, label and table (level, name, accuracy) per method for pairs, and per benchmark for items."""
     for folder in sorted(run.scores("").glob("*")):
         for method, scores in pair_scores(folder):

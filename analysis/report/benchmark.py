@@ -40,6 +40,7 @@ class BenchmarkResults:
         ties: What a tie counts as.
         people: The people who answered a questionnaire, or None for the published human baseline.
         studies: The studies whose run folders were read, or None for published numbers from elsewhere.
+        chance: The accuracy of guessing.
         names: The display name of each curve of the long table.
         method: The judgment method of the curves, such as "lp", or "lp or pll" if masked models need another one.
         every_method: The curves' rows by all methods.
@@ -59,6 +60,7 @@ class BenchmarkResults:
     ties: str = "wrong"
     people: People | None = None
     studies: Studies | None = None
+    chance: float = 0.5
 
     def __post_init__(self) -> None:
         table, options = self.accuracies, self.options

@@ -29,8 +29,10 @@ def panels(results: BenchmarkResults, units: Sequence[Unit], labelled: bool = Fa
     def accuracies(table: pd.DataFrame) -> pd.Series:
         return table.loc[table.set_index(["level", "name"]).index.isin(units), "accuracy"]
 
-    domain = None if labelled else accuracy_domain(accuracies(results.units), accuracies(results.humans))
-    draw = partial(curve_chart, results.units, results.lines, results.looks, domain=domain, labelled=labelled)
+    shown, chance = (accuracies(results.units), accuracies(results.humans)), results.chance
+    domain = None if labelled else accuracy_domain(*shown, chance=chance)
+    draw = partial(curve_chart, results.units, results.lines, results.looks, domain=domain, chance=chance)
+    draw = partial(draw, labelled=labelled)
     return {unit[1]: partial(draw, levels=levels(results, unit), unit=unit) for unit in units}
 
 

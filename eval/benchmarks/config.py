@@ -28,6 +28,13 @@ _NO_FOLDER = re.compile(r"[^\w.-]")  # characters to replace in the name of a fo
 # Fields of BenchmarkConfig that say how to find and read files and data sets of the hub.
 OF_FILES = ("path", "dataset", "revision", "subset", "split", "files", "delimiter", "header", "quotes")
 
+OF_PAIRS = ("pairs", "paradigms", "ties", "unk_wrong")  # fields of all benchmarks of pairs and choices
+# How a pair with two equal scores counts. With "half", a tie of k options counts as 1/k. With "random", it counts as
+# right with that probability, drawn with a seed: random:7 (random alone: seed 1).
+Ties = Annotated[
+    str, Meta(pattern=r"\A(wrong|half|right|random(:[0-9]{1,9})?)\Z", description="wrong, half, right or random:SEED")
+]
+
 Read = Callable[[Any], Any]  # takes a BenchmarkConfig, returns tables or generated pairs (eval/benchmarks/form.py)
 R = TypeVar("R", bound=Read)
 
@@ -69,6 +76,11 @@ class ColumnsConfig:
     bad: str | None = None  # column with the unacceptable sentence
     sentence: str | None = None  # instead of good and bad: column with the sentence, for tables with one per row
     label: str | None = None  # with sentence: column that says whether the sentence is the good or the bad one
+    # Instead of good and bad, for choices: a column with lists of options, or a list of columns with one option each.
+    # Then `label` is the column with the right one: its number from 0, its letter or its text; null: the first one.
+    options: Texts = None
+    context: Texts = None  # column with the text before the options, or a list of columns, one for each option
+    # The name "file" stands for the file's name, unless a column is called so.
     paradigm: Texts = None  # column with the paradigm, or a list of columns to join; without one: the file's name
     phenomenon: str | None = None  # column with the phenomenon; without one: the paradigm
     field: str | None = None  # column with the field of grammar, such as syntax or morphology
@@ -77,9 +89,12 @@ class ColumnsConfig:
     def __post_init__(self) -> None:
         if self.paradigm:
             self.paradigm = self.paradigm if isinstance(self.paradigm, list) else [self.paradigm]
-        if bool(self.sentence) != bool(self.label) or (self.sentence and (self.good or self.bad)):
+        labelled = bool(self.label) and not self.options
+        several = sum(map(bool, (self.sentence, self.options, self.good or self.bad))) > 1
+        if bool(self.sentence) != labelled or several or (self.sentence and self.context):
             raise ConfigError(
-                "benchmark.columns: give good and bad (one pair per row), or sentence and label (one sentence per row)."
+                "benchmark.columns: give good and bad (one pair per row), sentence and label (one sentence per row), "
+                "or options (one choice per row). A context goes with pairs and choices only."
             )
 
 
@@ -100,7 +115,9 @@ class BenchmarkConfig:
     header: bool = True  # .csv, .tsv, .txt: the first row names the columns; false: they are named 0, 1, ...
     quotes: bool = True  # .csv, .tsv: cells may be enclosed in double quotes; false: double quotes are text
     columns: ColumnsConfig = field(default_factory=ColumnsConfig)  # names of the columns
-    labels: list[str] | None = None  # labels of good and of bad sentences in the column `label`; null: 1 and 0
+    # labels of good and of bad sentences in the column `label`; null: 1 and 0. For choices: labels of all options
+    labels: list[str] | None = None
+    separator: str | None = None  # text between context and option, unless white space is there; null: a space
     rename: dict[str, str] | None = None  # new names for phenomena and fields of the table
     paradigms: list[str] | None = None  # paradigms to score; null: all
     pairs: Pairs | None = None  # number of pairs to score per paradigm, the first in the table; null: all
@@ -110,11 +127,13 @@ class BenchmarkConfig:
     # generated: use only words that the sample, or the file with counts, contains at least this many times.
     min_count: Annotated[int, Meta(ge=1, le=10**12)] | None = None
     language: str | None = None  # ISO 639 code: two letters, or three for a language without a two-letter code
+    ties: Ties | None = None  # what a tie counts as, unless the command line says so; null: wrong
+    unk_wrong: bool = False  # count an item as wrong if one of its texts contains <unk>
 
     def __post_init__(self) -> None:
         check_name("benchmark.name", self.name)
         read = self._fields_read()
-        of_forms = {"pairs", "paradigms"}.union(*(form.fields for form in forms().values()))
+        of_forms = set(OF_PAIRS).union(*(form.fields for form in forms().values()))
         for name in sorted(of_forms - set(read)):
             if getattr(self, name) not in (None, ColumnsConfig(), getattr(BenchmarkConfig, name, None)):
                 raise ConfigError(
@@ -122,9 +141,16 @@ class BenchmarkConfig:
                 )
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null.")
-        if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:
+        different = len({label.casefold() for label in self.labels or ()})
+        if self.labels is not None and (different < len(self.labels) or (different != 2 and not self.columns.options)):
             raise ConfigError(
-                f"benchmark.labels={self.labels}: must be two labels, first for good and then for bad sentences."
+                f"benchmark.labels={self.labels}: must be two labels, first for good and then for bad sentences. With "
+                "benchmark.columns.options, give a different label for each option."
+            )
+        if self.separator is not None and not self.columns.context:
+            raise ConfigError(
+                f"benchmark.separator={self.separator!r}: this is put between a context and an option. Name the column "
+                "with the contexts in benchmark.columns.context, or leave it out."
             )
         if self.language is not None and not re.fullmatch("[a-z]{2,3}", self.language):
             raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh.")
@@ -138,7 +164,7 @@ class BenchmarkConfig:
         if self.form is None:
             self.form = self.name if self.name in forms() else "pairs"
         check_choice("benchmark.form", self.form, forms())
-        return (*forms()[self.form].fields, "pairs", "paradigms")
+        return (*forms()[self.form].fields, *OF_PAIRS)
 
     def _check_generated(self) -> None:
         check_choice("benchmark.language", str(self.language), ("en", "zh"))

@@ -24,6 +24,7 @@ ROW = {
     "pair_id": "0", "paradigm": "p", "template": None, "trial": None, "good": -1.5, "bad": float("nan"),
     "good_lp": -3.0, "bad_lp": -4.0, "good_tokens": 2, "bad_tokens": 3, "good_words": 2, "bad_words": 2,
     "good_chars": 9, "bad_chars": 8, "good_unk": 0, "bad_unk": 1, "crit_unk": 1, "order": None,
+    "rival": None, "rivals": None,
 }  # fmt: skip
 NAMED = {"name": "blimp", "digest": "äö"}
 ABOUT = dict.fromkeys(ScoreMetadata.__required_keys__, "") | {
