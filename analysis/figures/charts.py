@@ -69,9 +69,7 @@ def curve_chart(
     """
     points, fits = (table[(table["level"] == unit[0]) & (table["name"] == unit[1])] for table in (units, lines))
     means = _means(points, ["curve", "size"], "accuracy")
-    domain = domain or accuracy_domain(
-        points["accuracy"], fits["accuracy"], levels["accuracy"], chance=chance
-    )
+    domain = domain or accuracy_domain(points["accuracy"], fits["accuracy"], levels["accuracy"], chance=chance)
     height = HEIGHT if labelled else SMALL_HEIGHT
     x = size_axis(units["sample_words"], str(units["unit"].iloc[0]))
     place = {"x": x, "y": accuracy_axis(domain, small=not labelled, chance=chance)}

@@ -267,7 +267,7 @@ def check_alike(found: object, files: pd.DataFrame) -> None:
         files: One row per score file, with the columns study, run, curve, tokenizer, benchmark, method, digest (of the
             benchmark) and settings (a dictionary of texts).
     """
-    names, tokenizers = files["study"] + "/" + files["run"], files["tokenizer"].fillna(files["curve"])
+    names, tokenizers = files["study"] + "/" + files["run"], files["tokenizer"].astype(object).fillna(files["curve"])
     digests = files["digest"].str[:8].mask(files["benchmark"].str.contains(_OWN_PAIRS, regex=False))
     compared = _settings_of(files).add_prefix("settings of ").assign(versions=digests)
     for what, values in compared.items():

@@ -14,7 +14,6 @@ from pairscale.shares import wilson
 FloatArray = npt.NDArray[np.float64]
 
 
-
 def morcela(lp: FloatArray, unigram_lp: FloatArray, tokens: FloatArray, beta: float, gamma: float) -> FloatArray:
     """Return (lp - beta * unigram_lp + gamma) / tokens (Tjuatja et al. 2024, arXiv:2411.02528).
 
