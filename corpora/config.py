@@ -1,4 +1,4 @@
-"""Configuration classes for corpora, samples, tokenizers, filters, ablations, parsers and the commands of corpora/."""
+"""Define the configurations of corpora, samples, tokenizers, filters, ablations, parsers and this folder's commands."""
 
 import copy
 import dataclasses
@@ -27,7 +27,7 @@ NOT_IN_TEXT = {"text": False}  # marks a field of a corpus that changes samples 
 
 @dataclass(kw_only=True)
 class SplitConfig:
-    """The shares of each source's documents to use for validation and testing, assigned by a seeded hash."""
+    """The shares of documents to use for validation and testing. A seeded hash assigns each document to a split."""
 
     seed: Seed  # seed of the hash that assigns documents to splits
     valid: Annotated[float, Meta(gt=0, lt=1)]  # share of documents for validation
@@ -36,8 +36,8 @@ class SplitConfig:
     def __post_init__(self) -> None:
         if self.valid + self.test >= 1:
             raise ConfigError(
-                f"corpus.split.valid={self.valid} and corpus.split.test={self.test}: their sum must be below 1, so "
-                "that some text is left for training."
+                f"corpus.split.valid={self.valid} and corpus.split.test={self.test}: their sum must be less than 1. "
+                "Lower one of them, so that some text is left for training."
             )
 
 
@@ -46,7 +46,7 @@ class CorpusConfig:
     """A text with train, valid and test splits."""
 
     name: str  # the folder in the store that the prepared text is written to
-    reference: Reference  # the tokenizer that defines a word, whatever the model uses
+    reference: Reference  # the tokenizer that defines what counts as a word, independently of the model's tokenizer
     split: SplitConfig  # shares of documents for validation and testing
     domains: Texts = field(default=None, metadata=NOT_IN_TEXT)  # names of domains to draw samples from; null: all
 
@@ -54,8 +54,11 @@ class CorpusConfig:
         if self.domains is not None:
             names = [self.domains] if isinstance(self.domains, str) else self.domains
             if not names:
-                raise ConfigError("corpus.domains=[]: must be a list of names, such as [childes,switchboard], or null.")
-            self.domains = sorted(set(names))  # so that the order in which they are given does not matter
+                raise ConfigError(
+                    "corpus.domains=[]: this list is empty. List at least one name, as in [childes,switchboard], or "
+                    "use null for all domains."
+                )
+            self.domains = sorted(set(names))  # the order of the names makes no difference
         check_name("corpus.name", self.name)
 
 
@@ -75,7 +78,7 @@ class ToyCorpusConfig(CorpusConfig):
 
 @dataclass(kw_only=True)
 class FilesCorpusConfig(CorpusConfig):
-    """Files of the user. Each file's name, without its endings, is a domain of the text."""
+    """The user's files. Each file name, without its extensions, is the name of a domain of the text."""
 
     path: Texts = field(metadata=NOT_IN_DIGEST)  # a file, a folder, a glob, or a list of them
     document_sentences: Number | None = None  # cut documents into parts of at most this many sentences
@@ -100,17 +103,17 @@ class LocalCorpusConfig(FilesCorpusConfig):
 
 @dataclass(kw_only=True)
 class ConlluCorpusConfig(FilesCorpusConfig):
-    """Treebanks and parsed text in CoNLL-U, with the sentences and documents ("# newdoc") of the files."""
+    """Treebanks and parsed text in CoNLL-U. The files define the sentences and documents ("# newdoc")."""
 
 
 @dataclass(kw_only=True)
 class BabylmCorpusConfig(LocalCorpusConfig):
-    """The text data of a BabyLM challenge as downloaded: childes.train, childes.dev, childes.test and so on."""
+    """The text data of a BabyLM challenge, with the published file names (such as childes.train and childes.dev)."""
 
 
 @dataclass(kw_only=True)
 class HubCorpusConfig(CorpusConfig):
-    """A data set of the Hugging Face Hub, or a local copy of it."""
+    """A data set on the Hugging Face Hub, or a local copy of it."""
 
     dataset: str  # OWNER/NAME on the hub
     subset: str | None = None  # the data set's subset (configuration); null: its default
@@ -126,7 +129,7 @@ class HubCorpusConfig(CorpusConfig):
 
 @dataclass(kw_only=True)
 class GulordavaCorpusConfig(CorpusConfig):
-    """The pretokenised Wikipedia of Gulordava et al. 2018: train.txt, valid.txt and test.txt."""
+    """The pretokenised Wikipedia of Gulordava et al. 2018, in the files train.txt, valid.txt and test.txt."""
 
     url: str = field(metadata=NOT_IN_DIGEST)  # address of the folder with the published files
     path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a local folder with the three files
@@ -142,9 +145,9 @@ class SampleConfig:
     unit: Literal["sentence", "document"]  # what to draw: single sentences or whole documents
     nested: bool  # true: a small sample is the beginning of every larger one with the same seed
     seed: Seed | None = None  # null: derived from the run's seed
-    # domain: give each domain exactly its share of the train split, to the word; null: draw from all domains together.
+    # domain: the sample has exactly each domain's share of the train split; null: draw from all domains together.
     strata: Literal["domain"] | None = None
-    # Shuffle the words within each sentence or over the whole sample, as a baseline without grammar; null: don't.
+    # Shuffle words within each sentence or over the whole sample, as a baseline without grammar; null: no shuffling.
     shuffle: Literal["sentence", "sample"] | None = None
 
     @property
@@ -155,7 +158,7 @@ class SampleConfig:
 
 @dataclass(kw_only=True)
 class TokenizerConfig:
-    """A tokenizer, and the text that it is fitted to."""
+    """A tokenizer and the text that it is fitted to."""
 
     name: str  # name of the fitted tokenizer in the store
     kind: Literal["word", "char", "unigram", "bpe", "jieba", "whitespace"]  # how the tokenizer cuts a text into tokens
@@ -164,7 +167,7 @@ class TokenizerConfig:
     vocab_size: Annotated[int, Meta(ge=1, le=10**7)] | None
     fit_on: Literal["train", "sample"]  # fit to the whole train split, or to the sample
     fit_sentences: Number  # SentencePiece is fitted to at most this many sentences, drawn at random
-    character_coverage: Share  # share of characters that get a piece of their own (SentencePiece only)
+    character_coverage: Share  # share of characters that get their own piece (SentencePiece only)
 
     def __post_init__(self) -> None:
         check_name("tokenizer.name", self.name)
@@ -177,8 +180,8 @@ class Construction:
     name: str = field(metadata=NOT_IN_DIGEST)  # name of the construction, as used in the names of runs and curves
     description: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # what the filter finds, in one line
     source: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # the paper that defines the construction
-    # The paradigms of each benchmark that test the construction. Removing it takes away direct evidence for these and
-    # only indirect evidence for all others.
+    # The paradigms of each benchmark that test the construction. If it is removed, these lack direct evidence. All
+    # other paradigms lose only indirect evidence.
     paradigms: dict[str, list[str]] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
@@ -198,19 +201,21 @@ class RegexFilter(Construction):
         try:
             regex.compile(self.regex)
         except regex.error as error:
-            raise ConfigError(f"filter.regex={self.regex}: this is not a regular expression ({error}).") from None
+            raise ConfigError(
+                f"filter.regex={self.regex}: this is not a valid regular expression ({error}). Correct it."
+            ) from None
 
 
 @dataclass(kw_only=True)
 class FilterConfig(Construction):
-    """A construction defined by patterns over dependency trees, one of which must match a sentence."""
+    """A construction defined by patterns over dependency trees. A sentence contains it if one of them matches."""
 
     description: str = field(metadata=NOT_IN_DIGEST)  # what the filter finds, in one line
     # Lists of nodes in the language of spaCy's DependencyMatcher (corpora/constructions/patterns.py). The first node of
     # each pattern is the word that is counted.
     patterns: list[Any]
-    # Exceptions, written as patterns: a match doesn't count if one of them also matches. Nodes with the same name are
-    # the same word. An exception applies to the patterns that contain a node with the name of its first node.
+    # Exceptions, written as patterns: a match is ignored if one of them also matches. Nodes with the same name are the
+    # same word. An exception applies to the patterns that contain a node with the name of its first node.
     without: list[Any] = field(default_factory=list)
     # How ablate.action=replace rewrites a match (corpora/constructions/patterns.py): one rule for all patterns, or a
     # list with one rule per pattern.
@@ -220,13 +225,13 @@ class FilterConfig(Construction):
         super().__post_init__()
         patterns, without = self.compiled()
         if not patterns:
-            raise ConfigError(f"filter={self.name}: patterns=[]: give at least one pattern.")
+            raise ConfigError(f"filter={self.name}: patterns=[]: this list is empty. Add at least one pattern.")
         names = {node.name for pattern in patterns for node in pattern}
         for number, pattern in enumerate(without):
             if pattern[0].name not in names:
                 raise ConfigError(
-                    f"filter={self.name}: without[{number}], node 0 ({pattern[0].name}): no pattern has a node of this "
-                    f"name. Use one of {', '.join(sorted(names))}."
+                    f"filter={self.name}: without[{number}], node 0 ({pattern[0].name}): no pattern has a node with "
+                    f"this name. Use one of {', '.join(sorted(names))}."
                 )
         self.rules()
 
@@ -238,7 +243,7 @@ class FilterConfig(Construction):
         )
 
     def rules(self) -> list[Rule | None]:
-        """Compile the rewriting rule of each pattern; None for a pattern without one. Raises ConfigError."""
+        """Compile each pattern's rewriting rule (None if it has none). Raises ConfigError if a rule is invalid."""
         patterns, _ = self.compiled()
         if self.rewrite is None:
             return [None] * len(patterns)
@@ -247,12 +252,12 @@ class FilterConfig(Construction):
 
 @dataclass(kw_only=True)
 class AblateConfig:
-    """What to do with the sentences that the filter matches before a sample is drawn."""
+    """The changes to make to the sentences that match the filter, before a sample is drawn."""
 
     action: Literal["none", "remove", "keep_only", "replace", "control"] = "none"
     # Share of the matching sentences to leave unchanged; 1 leaves them all and is the same as action=none.
     dose: Annotated[Any, Meta(description="a share from 0 to 1, such as 1/8 or 0.125")] = "0"
-    layer: str | None = None  # the annotation that a filter with patterns searches; null: the only one there is
+    layer: str | None = None  # the annotation that a filter with patterns searches; null: the corpus's only annotation
     seed: Seed | None = None  # seed for doses, controls and replacement words; null: derived from the run's seed
     # A CSV file to write a list of all removed or rewritten sentences to (python -m corpora).
     listing: str | None = field(default=None, metadata=NOT_IN_DIGEST)
@@ -263,8 +268,8 @@ class AblateConfig:
             check_name("ablate.layer", self.layer)
         if self.action == KEEP_ONLY and self.dose != "0":
             raise ConfigError(
-                f"ablate.dose={self.dose} with ablate.action=keep_only: keep_only keeps every matching sentence. Leave "
-                "out ablate.dose."
+                f"ablate.dose={self.dose} with ablate.action=keep_only: this action keeps every matching sentence. "
+                "Remove ablate.dose."
             )
         if self.dose == "1":
             self.action = NONE
@@ -276,18 +281,18 @@ class AblateConfig:
 
     @property
     def words(self) -> list[str]:
-        """The ablation's parts of a run's name: the action, and the dose as a decimal number unless it is 0."""
+        """The parts that an ablation adds to a run's name: the action and, unless it is 0, the dose as a decimal."""
         return [self.action] + ([f"dose{float(Fraction(self.dose)):.4g}"] if self.dose != "0" else [])
 
 
 def _dose(value: Any) -> str:
-    """Return a dose as a fraction in lowest terms, such as "0", "1/8" or "1". Raises ConfigError."""
+    """Return a dose as a fraction in lowest terms, such as "0", "1/8" or "1". Raises ConfigError if it is invalid."""
     text = str(value)
     if re.fullmatch(r"\d{1,6}/0*[1-9]\d{0,5}|\d{0,2}\.?\d{1,12}|\d\.", text) and not isinstance(value, bool):
         dose = Fraction(text).limit_denominator(MOST_PARTS)
         if 0 <= Fraction(text) <= 1:
             return str(dose)
-    raise ConfigError(f"ablate.dose={text[:80]}: must be a share from 0 to 1, such as 1/8 or 0.125.")
+    raise ConfigError(f"ablate.dose={text[:80]}: this is not a share from 0 to 1. Use a number such as 1/8 or 0.125.")
 
 
 @dataclass(kw_only=True)
@@ -311,7 +316,7 @@ class SpacyConfig(ParserConfig):
 
 @dataclass(kw_only=True)
 class ConlluConfig(ParserConfig):
-    """Existing trees in CoNLL-U files, which must have the sentences of the text in the same order."""
+    """Existing trees in CoNLL-U files, which must contain the sentences of the text in the same order."""
 
     parser = "corpora.annotate.parsers.conllu:ConlluParser"
     path: Texts = None  # a file, a folder, a glob, or a list of them; null: corpus.path of corpus=conllu
@@ -320,7 +325,7 @@ class ConlluConfig(ParserConfig):
 def check_chosen(corpus: CorpusConfig) -> None:
     """Raise ConfigError if no corpus is chosen."""
     if isinstance(corpus, NoCorpusConfig):
-        from pairscale.command.compose import group_files  # imported here because it imports Hydra
+        from pairscale.command.compose import group_files  # imported here, because it imports Hydra
 
         names = ", ".join(name for name in group_files("corpus") if name != "none")
         raise ConfigError(f"No corpus chosen. Add corpus=NAME, where NAME is one of {names}.")
@@ -367,12 +372,12 @@ class AnnotateConfig(TextConfig):
 
 @dataclass(kw_only=True)
 class FindConfig:
-    """What `python -m corpora.find` shows about the matches of a filter."""
+    """The settings of `python -m corpora.find` for showing the matches of a filter."""
 
     show: Annotated[int, Meta(ge=0, le=10**6)] = 20  # number of matching training sentences to print, drawn at random
     tree: bool = False  # also print the tree of each sentence, with the names of the pattern's nodes
     sheet: str | None = None  # a CSV file of sentences to judge: written if it does not exist, otherwise read
-    sentences: Annotated[int, Meta(ge=1, le=10**5)] = 100  # number of matching, and of other, sentences in the sheet
+    sentences: Annotated[int, Meta(ge=1, le=10**5)] = 100  # number of matching sentences, and of others, in the sheet
     seed: Seed = 1  # seed for drawing the sentences
 
 
@@ -399,8 +404,8 @@ class CorporaConfig(TextConfig):
         super().__post_init__()
         if self.ablate.acts and self.filter is None:
             raise ConfigError(
-                f"ablate.action={self.ablate.action}: no construction is chosen. Add filter=NAME, or filter.name=NAME "
-                "and filter.regex=EXPRESSION."
+                f"ablate.action={self.ablate.action}: no construction is chosen. Add filter=NAME, or both "
+                "filter.name=NAME and filter.regex=EXPRESSION."
             )
         if isinstance(self.filter, RegexFilter) and self.ablate.action == REPLACE:
             raise ConfigError(
@@ -410,7 +415,7 @@ class CorporaConfig(TextConfig):
         if isinstance(self.filter, RegexFilter) and self.ablate.layer is not None:
             raise ConfigError(
                 f"ablate.layer={self.ablate.layer} with filter.regex={self.filter.regex}: a regular expression "
-                "searches the text itself, not an annotation. Leave out ablate.layer."
+                "searches the text itself, not an annotation. Remove ablate.layer."
             )
         if self.corpus.reference == "whitespace" and self.tokenizer.kind == "word":
             raise ConfigError(
@@ -420,16 +425,16 @@ class CorporaConfig(TextConfig):
 
     @property
     def unused_filter(self) -> str | None:
-        """A sentence that says that the filter has no effect; None if it has one or there is no filter."""
+        """A message that the filter has no effect, or None if it has an effect or there is no filter."""
         if self.filter is None or self.ablate.acts:
             return None
-        return f"filter={self.filter.name} isn't used because ablate.action=none; samples are drawn from the full text."
+        return f"filter={self.filter.name} isn't used with ablate.action=none. Samples are drawn from the full text."
 
     def of_run(self) -> Self:
         """Return the configuration without the settings that its ablation does not use.
 
         Runs that train on the same sample then have equal configurations. Without an ablation, the filter and all of
-        `ablate` are dropped; unless the action is `replace`, the filter's rewriting rules are.
+        `ablate` are dropped. With an action other than `replace`, only the filter's rewriting rules are dropped.
         """
         if self.ablate.action == REPLACE:
             return self

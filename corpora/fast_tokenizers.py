@@ -1,7 +1,7 @@
-"""Convert tokenizers to fast tokenizers of transformers, with the same ids and character offsets, and save these.
+"""Convert tokenizers to transformers' fast tokenizers, with the same ids and character offsets, and save them.
 
-All of them become files of the `tokenizers` library except jieba's (`is_serialisable`): its words are cut by Python
-code, which tokenizer.json cannot contain.
+All of them become files of the `tokenizers` library, except jieba's (`is_serialisable`). Its words are cut by Python
+code, which tokenizer.json can't contain.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from pairscale.errors import ConfigError
 from pairscale.files import write_json, write_text
 
 MASK_TEXT, PAD_TEXT = "<mask>", "<pad>"
-SPACE = "▁"  # SentencePiece's sign for a space
+SPACE = "▁"  # what SentencePiece writes for a space
 NEEDS_CODE = "trust_remote_code=True"  # replaces the unknown word in the file of a tokenizer that needs code
 _CODE = Path(__file__).with_name("tokenization_pairscale.py")  # copied next to the tokenizer
 
@@ -26,8 +26,8 @@ _CODE = Path(__file__).with_name("tokenization_pairscale.py")  # copied next to 
 def save_fast_tokenizer(folder: Path, tokenizer: Tokenizer, masked: bool, positions: int | None) -> None:
     """Write the files from which transformers loads a tokenizer.
 
-    Unlike a scorer's tokenizer, it takes the spelling of a special token in a text for that token, because other tools
-    write "<eos>" there.
+    Unlike a scorer's tokenizer, the saved one reads "<eos>" and other special tokens in a text as special tokens,
+    because other tools write "<eos>" there.
 
     Args:
         folder: The folder to write to.
@@ -35,19 +35,19 @@ def save_fast_tokenizer(folder: Path, tokenizer: Tokenizer, masked: bool, positi
         masked: True for a masked model.
         positions: The maximum number of tokens that the model reads; None for no maximum.
 
-    Raises WriteError, and the ConfigError of `backend_of`.
+    Raises WriteError if a file can't be written, and ConfigError under the same condition as `backend_of`.
     """
     backend, names = backend_of(tokenizer, masked)
     described: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "padding_side": "right",
-        # Without token_type_ids, which transformers 4 returns by default: GPT-2 would add their embeddings.
+        # token_type_ids are missing, because GPT-2 would add their embeddings. Transformers 4 returns them by default.
         "model_input_names": ["input_ids", "attention_mask"],
         **names,
         **({} if positions is None else {"model_max_length": positions}),
     }
     if not is_serialisable(tokenizer):
-        # Without the code, the file cuts no words and has no unknown word, so it fails on a text of several words.
+        # Without the code, the file cuts no words and lacks an unknown word, so it fails on a text of several words.
         backend.pre_tokenizer, backend.model.unk_token = None, NEEDS_CODE
         described |= {
             "tokenizer_class": "PairscaleTokenizer",
@@ -59,17 +59,17 @@ def save_fast_tokenizer(folder: Path, tokenizer: Tokenizer, masked: bool, positi
 
 
 def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dict[str, str]]:
-    """Convert a tokenizer to the `tokenizers` library; also return its special tokens as transformers names them.
+    """Convert a tokenizer to the `tokenizers` library. Also return its special tokens under transformers' names.
 
-    Without special tokens, the ids are those of `tokenizer.encode_raw`, and so are the offsets of the words that the
+    Apart from special tokens, the ids agree with `tokenizer.encode_raw`, and so do the offsets of words that the
     backend cuts itself. Ids 0 and 1 are `<eos>` (BOS, EOS and padding) and `<unk>`. A text begins with `<eos>`, as
     models read it. For a masked model, the ids begin with `<pad>` and `<mask>`, all others are SPECIAL_TOKENS higher,
-    and a text also ends with `<eos>`. Words (`word_ids`) are separated by white space with SentencePiece, and are the
-    tokens otherwise. Raises ConfigError if `<pad>` or `<mask>` is a word of the text.
+    and a text also ends with `<eos>`. With SentencePiece, words (`word_ids`) are separated by white space. Otherwise,
+    each token is a word. Raises ConfigError if `<pad>` or `<mask>` is a word of the text.
 
-    If two segmentations into unigram pieces are equally probable ("III" as "I", "II" or "II", "I"), SentencePiece
-    decides by the rounding of its float32 sums, and this tokenizer may decide differently. The same pieces then come in
-    another order, which happens in 5 of a million English and 40 of a million Chinese sentences.
+    Two segmentations into unigram pieces can be equally probable. For example, "III" can be cut into "I", "II" or "II",
+    "I". SentencePiece then decides by the rounding of its float32 sums, and this tokenizer may choose the other order
+    of the same pieces. This happens in 5 of a million English and 40 of a million Chinese sentences.
     """
     if masked:
         check_masked(tokenizer)
@@ -78,7 +78,7 @@ def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dic
     names = {"bos_token": EOS_TEXT, "eos_token": EOS_TEXT, "unk_token": UNK_TEXT, "pad_token": EOS_TEXT}
     if masked:
         names |= {"mask_token": MASK_TEXT, "pad_token": PAD_TEXT, "cls_token": EOS_TEXT, "sep_token": EOS_TEXT}
-    after = f" {EOS_TEXT}:0" if masked else ""  # a causal model predicts the end of a text instead of reading it
+    after = f" {EOS_TEXT}:0" if masked else ""  # a causal model predicts the final <eos> instead of reading it
     backend.post_processor = TemplateProcessing(
         single=f"{EOS_TEXT} $A{after}",
         pair=f"{EOS_TEXT} $A {EOS_TEXT} $B:1{after}",
@@ -90,7 +90,7 @@ def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dic
 
 
 def check_masked(tokenizer: Tokenizer) -> None:
-    """Raise ConfigError if the text already has a token `<pad>` or `<mask>`, which a masked model adds."""
+    """Raise ConfigError if the vocabulary already contains `<pad>` or `<mask>`, which a masked model adds."""
     if taken := {PAD_TEXT, MASK_TEXT}.intersection(_tokens(tokenizer)):
         raise ConfigError(
             f"tokenizer={tokenizer.config.name}: the text contains {min(taken)}, which a masked model uses as a "
@@ -99,7 +99,7 @@ def check_masked(tokenizer: Tokenizer) -> None:
 
 
 def is_serialisable(tokenizer: Tokenizer) -> bool:
-    """Return True if tokenizer.json alone can cut a text as the tokenizer does, without Python code."""
+    """Return True if tokenizer.json can cut a text like the tokenizer does, without Python code."""
     return tokenizer.config.kind != "jieba"
 
 
@@ -108,7 +108,7 @@ def _tokens(tokenizer: Tokenizer) -> list[str]:
 
 
 def _backend(tokenizer: Tokenizer, first: list[str]) -> Backend:
-    """Convert a tokenizer to the `tokenizers` library, with the tokens `first` before all others."""
+    """Convert a tokenizer to the `tokenizers` library, with the tokens in `first` before all others."""
     if isinstance(tokenizer, PieceTokenizer):
         return _pieces(tokenizer, first)
     vocabulary = {token: index for index, token in enumerate([*first, *_tokens(tokenizer)])}
@@ -122,7 +122,7 @@ def _backend(tokenizer: Tokenizer, first: list[str]) -> Backend:
 
 
 def _pieces(tokenizer: PieceTokenizer, first: list[str]) -> Backend:
-    """Convert a SentencePiece model. A space is "▁", one stands before the text, and a word begins with its space."""
+    """Convert a SentencePiece model. Spaces become "▁", "▁" precedes the text, and a word begins with its space."""
     processor = tokenizer.processor
     pieces = [*first, *_tokens(tokenizer)]
     scores = [0.0] * len(first) + [processor.get_score(index) for index in range(len(tokenizer))]
@@ -137,7 +137,7 @@ def _pieces(tokenizer: PieceTokenizer, first: list[str]) -> Backend:
         vocabulary = {piece: index for index, piece in enumerate(pieces)}
         backend = Backend(BPE(vocabulary, _merges(normal, scores), unk_token=UNK_TEXT, byte_fallback=True))
     else:
-        # SentencePiece never cuts a text into reserved pieces. Here, their score must not be below all other pieces'.
+        # SentencePiece never cuts a text into reserved pieces. Here, their score must not be lower than all others.
         lowest = min(scores[index] for index in normal.values())
         scored = [(piece, lowest if at in reserved else scores[at]) for at, piece in enumerate(pieces)]
         backend = Backend(Unigram(scored, unk_id=UNK + len(first), byte_fallback=True))
@@ -155,7 +155,7 @@ def _pieces(tokenizer: PieceTokenizer, first: list[str]) -> Backend:
 
 
 def _merges(pieces: dict[str, int], scores: list[float]) -> list[tuple[str, str]]:
-    """Return the pairs of pieces that form another piece together, by its decreasing score."""
+    """Return the pairs of pieces that together form another piece, sorted by decreasing score of that piece."""
     ranked = sorted(pieces, key=lambda piece: -scores[pieces[piece]])
     halves = ((piece[:at], piece[at:]) for piece in ranked for at in range(1, len(piece)))
     return [(left, right) for left, right in halves if left in pieces and right in pieces]
@@ -164,8 +164,8 @@ def _merges(pieces: dict[str, int], scores: list[float]) -> list[tuple[str, str]
 def _reserved_spelling(pieces: dict[str, int], special: list[str]) -> str:
     """Return a pattern for the beginning of a text that is spelled like a reserved piece.
 
-    The model would take such a text for the reserved piece. Cutting off its beginning prevents this and leaves the
-    pieces of the text the same, if there is a place that no piece crosses.
+    The model would read such a text as the reserved piece. Cutting off its beginning prevents this. The text's pieces
+    stay the same if there is a place that no piece crosses.
     """
     patterns = []
     for literal, rest in (("<0x", "[0-9A-F]{2}>"), *((text, "") for text in special)):

@@ -1,8 +1,8 @@
-"""The command `python -m corpora.find`: show what a filter matches in an annotated corpus, how often and how reliably.
+"""Run `python -m corpora.find`, which shows what a filter matches in an annotated corpus, how often and how reliably.
 
-To estimate precision and recall, a person judges a sheet of sentences: a CSV file with the columns COLUMNS and equally
-many matching and other sentences of the train split, in random order. The person fills in 1 (has the construction) or 0
-without seeing which sentences the filter matched.
+To estimate precision and recall, a person judges a sheet of sentences. This is a CSV file with the columns COLUMNS. It
+contains up to equally many matching and other sentences of the train split, in random order. The person fills in 1 (has
+the construction) or 0, without seeing which sentences the filter matched.
 """
 
 from collections.abc import Sequence
@@ -33,14 +33,14 @@ from pairscale.tables import filled_table, plain_table, print_table, write_csv
 MILLION = 10**6
 STYLE = "bold green"  # style of matching words
 COLUMNS = ("line", "sentence", "judgement")  # "line" is the sentence's line number in text.txt, from 1
-DRAWS = 20_000  # random draws for the interval of recall
+DRAWS = 20_000  # number of random draws for the interval of recall
 MAX_BYTES = 2**28
 
 
 def run(config: FindCommand) -> None:
     """Print what a filter matches in a corpus, and write or read its sheet.
 
-    Raises ConfigError if there is no filter or no annotation, and the errors of `prepare_text`, `find_matches` and
+    Raises ConfigError if there is no filter or no annotation, and the same errors as `prepare_text`, `find_matches` and
     `read_sheet`.
     """
     if config.filter is None:
@@ -84,7 +84,7 @@ def run(config: FindCommand) -> None:
 
 
 def marked(tree: Tree, occurrences: Sequence[Occurrence]) -> Text:
-    """Return a sentence with its matching words in brackets, coloured in a terminal."""
+    """Return a sentence with its matching words in brackets. In a terminal, they are also coloured."""
     words = sorted({(tree.starts[word], tree.ends[word]) for one in occurrences for word in one.words.values()})
     text, end = Text(), 0
     for start, stop in words:
@@ -97,7 +97,7 @@ def marked(tree: Tree, occurrences: Sequence[Occurrence]) -> Text:
 
 
 def _tree_table(tree: Tree, occurrences: Sequence[Occurrence]) -> Table:
-    """Return a tree as a table with one row per word. The columns have the names of attributes in patterns."""
+    """Return a tree as a table with one row per word. The columns are named after the attributes in patterns."""
     table = plain_table("")
     for heading in ("", "ORTH", "head", "DEP", "POS", "TAG", "LEMMA", "MORPH", "matched as"):
         table.add_column(heading, justify="right" if heading in ("", "head") else "left", no_wrap=True)
@@ -137,7 +137,7 @@ Share = tuple[float, float, float, int]  # a share, its 95% interval, and the nu
 
 
 def write_sheet(path: Path, text: TextStore, matches: Matches, sentences: int, seed: int) -> int:
-    """Write a sheet with up to `sentences` matching and as many other sentences; return the number of rows."""
+    """Write a sheet with up to `sentences` matching and up to as many other sentences. Return the number of rows."""
     strata = _strata(text, matches)
     drawn = [stratum[permutation(len(stratum), seed, number)[:sentences]] for number, stratum in enumerate(strata)]
     chosen = np.concatenate(drawn)
@@ -148,12 +148,12 @@ def write_sheet(path: Path, text: TextStore, matches: Matches, sentences: int, s
 
 
 def read_sheet(path: Path, text: TextStore, matches: Matches, seed: int) -> tuple[Share, Share]:
-    """Return precision and recall from a filled-in sheet. `seed` is for the random draws of recall's interval.
+    """Return precision and recall from a filled-in sheet. `seed` determines the random draws for recall's interval.
 
     If a share p of the M matching sentences and a share q of the N others have the construction, recall is
     Mp / (Mp + Nq). Its interval comes from draws of p and q from their posteriors (Jeffreys' priors). Rows without a
     judgement are skipped, which is safe because the rows are in random order. Raises InputError, with file and line, if
-    the file is not a sheet of this text.
+    the file is not a sheet for this text.
     """
     judgements = _judgements(path, text)
     strata = _strata(text, matches)
@@ -164,8 +164,8 @@ def read_sheet(path: Path, text: TextStore, matches: Matches, seed: int) -> tupl
     (right, trials), (_, other_trials) = counts
     if not trials:
         raise InputError(
-            f"{path}: no sentence that the filter matches is judged. Fill in the column 'judgement' of a sheet that "
-            "was written with this filter."
+            f"{path}: no judgements of sentences that the filter matches were found. Fill in the column 'judgement' of "
+            "a sheet that was written with this filter."
         )
 
     def recall(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -181,7 +181,7 @@ def read_sheet(path: Path, text: TextStore, matches: Matches, seed: int) -> tupl
 
 
 def _strata(text: TextStore, matches: Matches) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the training sentences that match, and those that don't."""
+    """Return the training sentences that match, and the training sentences that don't."""
     train = text.split_sentences("train")
     match = np.isin(train, matches.sentences, assume_unique=True)
     return train[match], train[~match]
@@ -190,27 +190,39 @@ def _strata(text: TextStore, matches: Matches) -> tuple[npt.NDArray[np.int64], n
 def _judgements(path: Path, text: TextStore) -> dict[int, bool]:
     """Return the judgements of a sheet by line number of the text. Raises InputError if the sheet is invalid."""
     if path.stat().st_size > MAX_BYTES:
-        raise InputError(f"{path}: has more than {MAX_BYTES:,} bytes, which is too long for a sheet.")
+        raise InputError(
+            f"{path}: this file has more than {MAX_BYTES:,} bytes, which is too long for a sheet. Use a sheet that "
+            "find.sheet wrote."
+        )
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     except ValueError as error:  # from pandas' parser, or because of the encoding
-        raise InputError(f"{path}: not readable as CSV in UTF-8 ({error}).") from None
+        raise InputError(
+            f"{path}: this file can't be read as CSV in UTF-8 ({error}). Save the sheet as CSV in UTF-8."
+        ) from None
     if missing := [name for name in COLUMNS if name not in table]:
-        raise InputError(f"{path}:1: no column {', '.join(missing)}. A sheet has the columns {', '.join(COLUMNS)}.")
+        raise InputError(
+            f"{path}:1: this sheet has no column {', '.join(missing)}. Add it. A sheet needs the columns "
+            f"{', '.join(COLUMNS)}."
+        )
     lines = text.folder / "text.txt"
     judged: dict[int, str] = {}
     rows = zip(*(table[name].str.strip() for name in COLUMNS), strict=True)
     for number, (line, sentence, judgement) in enumerate(rows, start=2):
         where = f"{path}:{number}"
         if not (line.isascii() and line.isdecimal() and 0 < int(line) <= len(text)):
-            raise InputError(f"{where}: line={line:.40}: must be a line of {lines}, from 1 to {len(text)}.")
+            raise InputError(
+                f"{where}: line={line:.40}: this is not a line number of {lines}. Use a number from 1 to {len(text)}."
+            )
         if sentence.removeprefix("'") != text.sentence(int(line) - 1).strip().removeprefix("'"):  # see write_csv
             raise InputError(
                 f"{where}: this is not the sentence in line {line} of {lines}. Use a sheet that was written for this "
                 "text."
             )
         if judgement not in ("", "0", "1"):
-            raise InputError(f"{where}: judgement={judgement:.40}: must be 1 (has the construction) or 0.")
+            raise InputError(
+                f"{where}: judgement={judgement:.40}: this is not a judgement. Use 1 (has the construction) or 0."
+            )
         if int(line) in judged:
             raise InputError(f"{where}: line={line}: this line occurs twice. Remove one of the two rows.")
         judged[int(line)] = judgement

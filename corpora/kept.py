@@ -1,6 +1,7 @@
 """Write folders of the store once, even if several processes try, and check them when they are read.
 
-Each folder has a manifest.json, written last, which records what it was made from and the digests of its files.
+Each folder contains a manifest.json, which is written last. It records what the folder was made from and the digests of
+its files.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,9 +24,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @contextmanager
 def written_once(folder: Path, last: str = MANIFEST) -> Iterator[bool]:
-    """Yield True if this process must write the files of a folder. It then has the folder's lock.
+    """Yield True if this process must write the files of a folder. The folder is then locked for other processes.
 
-    `last` is the file that is written last.
+    `last` is the name of the file that is written last.
     """
     if (folder / last).exists():
         yield False
@@ -44,16 +45,19 @@ def check_recorded(folder: Path, recorded: Mapping[str, Any], actual: Mapping[st
     """Raise StoreError if a value differs from the one that the folder's manifest records under the same name."""
     for name, value in actual.items():
         if value != recorded.get(name):
-            raise StoreError(f"{folder}: its {name} differs from its manifest. Remove the folder to prepare it again.")
+            raise StoreError(
+                f"{folder}: the value of '{name}' differs from the folder's manifest. Remove the folder to prepare it "
+                "again."
+            )
 
 
 def file_digest(path: Path) -> str | None:
-    """Return the SHA-256 of a file; None if it does not exist."""
+    """Return the SHA-256 of a file, or None if the file does not exist."""
     return sha256_file(path) if path.exists() else None
 
 
 class _ArraysManifest(TypedDict):
-    """Schema of the part of a manifest that is the same for all kept arrays."""
+    """The schema of the part of a manifest that is the same for all kept arrays."""
 
     arrays: list[str]
     digest: Digest
@@ -62,14 +66,14 @@ class _ArraysManifest(TypedDict):
 def kept_arrays(
     folder: Path, made: Mapping[str, Any], make: Callable[[], tuple[Arrays, Mapping[str, Any]]]
 ) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays in a folder by name (each saved as NAME.npy), and its manifest. Make them if they are missing.
+    """Return a folder's arrays by name (each is saved as NAME.npy) and its manifest. Make them if they are missing.
 
     Args:
         folder: The folder, store/<corpus>/<name>-<digest>.
         made: What the arrays depend on, as plain data; recorded in the manifest.
-        make: Function that returns the arrays, and more values for the manifest.
+        make: Function that returns the arrays, and additional values for the manifest.
 
-    Raises StoreError if the arrays are damaged or were made from something else, and the errors of `make`.
+    Raises the same errors as `make`, and StoreError if the arrays are damaged or were made from something else.
     """
     with written_once(folder) as missing:
         if missing:

@@ -1,4 +1,4 @@
-"""Prepare the text, tokenizer and token ids of a configured corpus once, and open them from the store afterwards."""
+"""Prepare a corpus's text, tokenizer and token ids once, and open them from the store afterwards."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -35,12 +35,12 @@ from pairscale.seeds import permutation
 
 Tokens = npt.NDArray[Any]
 TOKEN_BYTES = 2.6  # size of a token store per word, ids and offsets together
-SMALL_SHARE = 0.05  # a sample below this share of the train split is encoded alone if there is no token store
+SMALL_SHARE = 0.05  # without a token store, a sample below this share of the train split is encoded separately
 
 
 @dataclass(frozen=True)
 class SampleTokens:
-    """A sample as a model reads it: the ids of its sentences, each followed by `<eos>`."""
+    """A sample as token ids. Each sentence is followed by `<eos>`."""
 
     tokens: Tokens
     words: int
@@ -52,7 +52,7 @@ class SampleTokens:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Held-out text as a model reads it."""
+    """Held-out text as token ids."""
 
     tokens: Tokens
     words: int
@@ -61,44 +61,45 @@ class HeldOut:
 
 
 class Corpus:
-    """A corpus with one configuration. Its text, tokenizer and ids are prepared on first use if they are missing."""
+    """A configured corpus. Its text, tokenizer and token ids are prepared on first use if they are missing."""
 
     def __init__(self, config: CorporaConfig):
         self.config = config
 
     @cached_property
     def text(self) -> TextStore:
-        """The text, prepared if it is missing. Raises the errors of `prepare_text`."""
+        """The text, which is prepared if it is missing. Raises the same errors as `prepare_text`."""
         return prepare_text(self.config)
 
     @property
     def prepared_text(self) -> tuple[Path, str | None]:
-        """The folder of the text, and the text's digest, which is None if the text is not prepared."""
+        """The folder and digest of the text. The digest is None if the text is not prepared."""
         folder = corpus_folder(self.config) / "text"
         return folder, text_manifest(folder)["digest"] if folder.is_dir() else None
 
     @cached_property
     def intervention(self) -> Intervention | None:
-        """The ablation that is applied before sampling; None if the configuration has none."""
+        """The ablation that is applied before sampling, or None if there is none."""
         if self.config.filter is None or not self.config.ablate.acts:
             return None
         return intervene(self.text, self.config.filter, self.config.ablate, self.config.seed)
 
     @property
     def read(self) -> TextStore:
-        """The text that samples are drawn from, in which the ablation has rewritten its sentences."""
+        """The text that samples are drawn from, including any sentences that the ablation has rewritten."""
         return self.text if self.intervention is None else self.intervention.text
 
     @cached_property
     def drawn(self) -> Sample:
-        """The run's sample: indices of sentences of `read`."""
+        """The run's sample, as indices of sentences in `read`."""
         config, left_out, without = self.config, None, ""
         if self.intervention is not None:
-            left_out, without = self.intervention.left_out, f"what ablate.action={config.ablate.action} leaves out"
+            left_out = self.intervention.left_out
+            without = f"the sentences that ablate.action={config.ablate.action} leaves out"
         return draw_sample(self.read, config.sample, config.seed, left_out, config.corpus.domains, without)
 
     def sentences(self) -> Iterator[str]:
-        """Yield the sentences of the sample as the model reads them, with their words shuffled if configured."""
+        """Yield the sentences of the sample as the model reads them, including any shuffling of words."""
         return sample_sentences(self.read, self.drawn, self.config.sample, self.config.seed)
 
     @property
@@ -108,7 +109,7 @@ class Corpus:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, which is fitted to the train split or the sample if it is missing."""
+        """The tokenizer. If it is missing, it is fitted to the train split or the sample."""
         folder = self.folder / "tokenizer"
         if not (self.folder / MANIFEST).exists():
             self.text.verify()  # a token store checks its own digests
@@ -132,9 +133,9 @@ class Corpus:
 
     @cached_property
     def store(self) -> TokenStore | None:
-        """The token store, prepared if it is missing.
+        """The token store, which is prepared if it is missing.
 
-        None if the tokenizer is fitted to the sample, or if the sample is so small that encoding it alone is faster.
+        None if the tokenizer is fitted to the sample, or is so small that encoding only the sample is faster.
         """
         if self.config.tokenizer.fit_on == "sample":
             return None
@@ -143,7 +144,7 @@ class Corpus:
         return self.prepare_store()
 
     def prepare_store(self) -> TokenStore:
-        """Return the token store of a tokenizer fitted to the train split; write it if it is missing."""
+        """Return the token store of a tokenizer fitted to the train split. Write the store if it is missing."""
         folder, tokenizer = self.folder, self.tokenizer
         with written_once(folder) as missing:
             if missing:
@@ -151,7 +152,7 @@ class Corpus:
         return TokenStore(folder, self.text)
 
     def _encode(self, text: TextStore, indices: npt.NDArray[np.int64]) -> Tokens:
-        """Return the ids of sentences of a text, which is `read` or the original."""
+        """Return the token ids of sentences. `text` is `read` or the original text."""
         if self.store is not None and not isinstance(text, RewrittenText):
             return self.store.gather(indices)
         starts = range(0, max(1, len(indices)), BATCH)
@@ -174,14 +175,14 @@ class Corpus:
         return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, digest, documents)
 
     def _documents(self, drawn: Sample) -> npt.NDArray[np.int64]:
-        """Return (documents,) the number of sentences in each document of a sample, in the sample's order."""
+        """Return the number of sentences in each document, in the sample's order, as an array of shape (documents,)."""
         sentences = np.append(drawn.indices, np.array([index for index, _ in drawn.cuts], np.int64))
         of = np.searchsorted(np.asarray(self.text.documents), sentences, side="right")
         begins = np.flatnonzero(np.diff(of, prepend=-1))
         return np.diff(begins, append=len(of))
 
     def held_out(self, split: str, words: int) -> HeldOut:
-        """Encode whole sentences of a split, chosen at random but the same for all runs.
+        """Encode randomly chosen whole sentences of a split, which are the same for all runs.
 
         Args:
             split: "valid" or "test".
@@ -203,7 +204,7 @@ class Corpus:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The corpus's entry in a run's manifest: digests, sizes, the sample and its expected overlap."""
+        """The corpus's entry in a run's manifest, with digests, sizes, the sample and its expected overlap."""
         vocabulary = len(self.tokenizer)  # first, because this fits the tokenizer if it is missing
         entry = {
             "name": self.config.corpus.name,
@@ -223,9 +224,9 @@ class Corpus:
 
 
 def prepare(config: CorporaConfig) -> Corpus:
-    """Return the corpus of a configuration, and prepare its text if it is missing. Raises the errors of `prepare_text`.
+    """Return the corpus of a configuration, and prepare its text if it is missing.
 
-    The tokenizer and the ids are prepared when they are first used.
+    The tokenizer and the token ids are prepared on first use. Raises the same errors as `prepare_text`.
     """
     corpus = Corpus(config)
     corpus.text = prepare_text(config)
@@ -255,9 +256,9 @@ def prepare_text(config: TextConfig) -> TextStore:
     for key, value in description.items():
         recorded = text.manifest.get(key)
         if key != "source" and recorded != value:  # the source follows from the other values
-            differing = f"This text was prepared with {key}={recorded}, but now {key}={value}"
+            differing = f"this text was prepared with {key}={recorded}, but the current value is {value}"
             if key == "corpus.path" and recorded and (names := {name for name, _ in recorded.items() ^ value.items()}):
-                differing = f"This text was prepared from other files ({', '.join(sorted(names))})"
+                differing = f"this text was prepared from other files ({', '.join(sorted(names))})"
             raise StoreError(
                 f"{folder}: {differing}. Choose another corpus.name for the new text, or remove {folder.parent}."
             )
@@ -274,7 +275,7 @@ def corpus_folder(config: TextConfig) -> Path:
 def tokenizer_folder(config: CorporaConfig, sample: str | None = None) -> Path:
     """Return store/<corpus>/<tokenizer>-<8 hex digits>.
 
-    `sample` is the digest of the sample that the tokenizer is fitted to; None if that is the train split.
+    `sample` is the digest of the sample that the tokenizer is fitted to, or None if it is fitted to the train split.
     """
     description = {**dataclasses.asdict(config.tokenizer), "sample": sample}
     return corpus_folder(config) / f"{config.tokenizer.name}-{sha256_json(description)[:8]}"
@@ -286,7 +287,7 @@ def is_prepared(config: TextConfig) -> bool:
 
 
 def store_bytes(config: CorporaConfig) -> tuple[int, int]:
-    """Return the size of a corpus's store in bytes, and an estimate of what preparing it adds (0 if unknown)."""
+    """Return the size of a corpus's store, and an estimate of what preparing it adds (0 if unknown), in bytes."""
     existing = sum(file.stat().st_size for file in corpus_folder(config).rglob("*") if file.is_file())
     if not is_prepared(config):
         return existing, round(source_bytes(config.corpus))
@@ -303,13 +304,14 @@ class KnownSizes:
 
     vocabulary: int
     tokens_per_word: float
-    words_per_unit: dict[str, float]  # words of the train split per word, character and sentence
+    words_per_unit: dict[str, float]  # number of words per word, character and sentence in the train split
 
 
 def known_sizes(config: CorporaConfig) -> KnownSizes | None:
-    """Read the sizes of a corpus from the store; None if it is not prepared or its tokenizer is fitted to the sample.
+    """Read the sizes of a corpus from the store.
 
-    Raises ConfigError if the text is smaller than the sample or lacks a chosen domain.
+    Returns None if it is not prepared or its tokenizer is fitted to the sample. Raises ConfigError if the text is
+    smaller than the sample or lacks a chosen domain.
     """
     folder = tokenizer_folder(config)
     try:
@@ -334,6 +336,6 @@ def known_sizes(config: CorporaConfig) -> KnownSizes | None:
 
 @lru_cache
 def _fitted_sizes(folder: Path, text: Path) -> tuple[int, float]:
-    """Return the size of a tokenizer's vocabulary, and its number of tokens per word of a text. Raises StoreError."""
+    """Return a tokenizer's vocabulary size and its tokens per word in a text. Raises StoreError if one is damaged."""
     tokenizer = load_tokenizer(folder / "tokenizer")
     return len(tokenizer), estimated_tokens_per_word(TextStore(text), tokenizer)

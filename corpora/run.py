@@ -1,4 +1,4 @@
-"""The implementation of `python -m corpora`: prepare a corpus and print its sizes."""
+"""Implement `python -m corpora`, which prepares a corpus and prints its sizes."""
 
 import sys
 import time
@@ -20,13 +20,13 @@ from pairscale.errors import ConfigError
 from pairscale.machine import peak_memory
 from pairscale.tables import filled_table, print_table
 
-MOST_FILES = 4  # with more files than this, the table gives their number instead of their names
+MOST_FILES = 4  # if there are more files than this, the table shows their number instead of their names
 
 
 def prepare_corpus(config: CorporaConfig) -> None:
     """Prepare a corpus and print its sizes. With `dry_run=true`, only print what is already prepared.
 
-    Raises ConfigError if `ablate.listing` is set but nothing is ablated, and the errors of `prepare`.
+    Raises the same errors as `prepare`, and ConfigError if `ablate.listing` is set but nothing is ablated.
     """
     console = Console(highlight=False, markup=False)
     if config.ablate.listing is not None and not config.ablate.acts:
@@ -77,7 +77,7 @@ def _print_state(console: Console, config: CorporaConfig) -> None:
 
 
 def _ablation(intervention: Intervention, listing: str | None) -> list[str]:
-    """Describe what an ablation does to the train split, and write its sentences to the CSV file `listing` if given."""
+    """Describe an ablation's effect on the train split. If `listing` is given, write its sentences to this CSV file."""
     sizes, balance = intervention.sizes, intervention.balance
     where = f" (annotation {sizes['layer']})" if sizes["layer"] else ""
     matching = sizes["matching"]
@@ -90,13 +90,13 @@ def _ablation(intervention: Intervention, listing: str | None) -> list[str]:
     if balance:
         removed, control = balance["removed"], balance["control"]
         lines.append(
-            f"Matched control: {balance['same_class']:.1%} of the sentences have a control of the same source, length "
-            f"and decile of word frequency. Sentences with the construction have {removed['words']:.2f} words on "
-            f"average, and their controls {control['words']:.2f}; the mean log frequency of the words is "
-            f"{removed['log_frequency']:.3f} and {control['log_frequency']:.3f}."
+            f"Matched control: {balance['same_class']:.1%} of the sentences have a control with the same source, "
+            "length and decile of word frequency. Sentences with the construction have on average "
+            f"{removed['words']:.2f} words (controls: {control['words']:.2f}), with a mean log frequency of "
+            f"{removed['log_frequency']:.3f} (controls: {control['log_frequency']:.3f})."
         )
     if listing is not None:
-        lines.append(f"{write_listing(Path(listing), intervention):,} sentences are listed in {listing}")
+        lines.append(f"{write_listing(Path(listing), intervention):,} sentences are listed in {listing}.")
     return lines
 
 
@@ -129,7 +129,7 @@ def _tokenizer(corpus: Corpus, vocabulary: int) -> list[str]:
     tokens = len(held_out.tokens) - held_out.sentences
     lines = [
         f"Tokenizer {config.name}: {vocabulary:,} types. The valid split has {tokens / held_out.words:.3f} tokens per "
-        f"word; {held_out.unk / tokens:.2%} of them are <unk>."
+        f"word, and {held_out.unk / tokens:.2%} of the tokens are <unk>."
     ]
     if corpus.store is not None:
         lines.append(f"All splits: {corpus.store.manifest['tokens']:,} tokens, including <eos>.")

@@ -1,18 +1,18 @@
-"""Samples: random parts of the train split, cut to exactly the requested size.
+"""Draw samples, which are random parts of the train split, cut to exactly the requested size.
 
 A sample depends only on the digest of the text and on its unit, count, size, seed, nesting, strata, domains and
-ablation. It is the beginning of a seeded permutation of the units (sentences or documents), with its last unit cut. An
-ablation skips sentences, also within documents, and a choice of domains skips all other domains. Samples with the same
+ablation. It is the beginning of a seeded permutation of the units (sentences or documents), and its last unit is cut.
+An ablation skips sentences, even within documents. If domains are chosen, all others are skipped. Samples with the same
 seed therefore share the rest of their text, in the same order, with and without an ablation.
 
 With strata, each domain contributes its first units in the permutation, up to its share of the train split, and the
-last unit of each domain is cut. The order is that of the permutation over all domains, with the cut units at the end.
+last unit of each domain is cut. The sample follows the permutation over all domains, with the cut units at the end.
 
-The words of a sample can be shuffled, so that a model can learn words but no grammar. `sample.shuffle=sentence`
-shuffles the words within each sentence, and `sample.shuffle=sample` the words of all sentences together; each sentence
-keeps its length. This follows Sinha et al. 2021 (sections 3.1 and 3.2) and happens before tokenization. The words are
-those of the reference tokenizer, joined by spaces unless the language has none. A final punctuation mark keeps its
-place, so that a full stop stays as likely at the end as in the text.
+The words of a sample can be shuffled, so that a model can learn words but no grammar (Sinha et al. 2021, sections 3.1
+and 3.2). `sample.shuffle=sentence` shuffles words within each sentence. `sample.shuffle=sample` shuffles words over the
+whole sample. Sentences keep their lengths. Shuffling precedes tokenization: the reference tokenizer splits the words,
+and they are joined by spaces unless the language doesn't use spaces. A final punctuation mark keeps its place, so that
+a full stop is as likely at the end as in the original text.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from corpora.words import count_characters, word_spans, words
 from pairscale.errors import ConfigError
 from pairscale.seeds import derived_seed, permutation
 
-MOST_DOMAINS = 100  # with more domains than this, samples don't count their words by domain
+MOST_DOMAINS = 100  # if there are more domains than this, samples don't count their words by domain
 _WITHOUT_SPACES = ("characters", "jieba")  # reference tokenizers for languages without spaces between words
 
 
@@ -40,19 +40,19 @@ class Sample:
     """Sentences of the train split, in the order of training."""
 
     indices: npt.NDArray[np.int64]  # whole sentences
-    cuts: tuple[tuple[int, int], ...]  # the last, cut sentence of each stratum: its index and number of characters
+    cuts: tuple[tuple[int, int], ...]  # index of each stratum's last sentence, which is cut, and its new length
     words: int
     characters: int
     digest: str
     available: int  # size of the train split, in units of `count`
-    share: float  # share of the train split: the expected overlap of two independent samples of this size
-    skipped_sentences: int = 0  # number of sentences before the sample's end that an ablation leaves out
+    share: float  # share of the train split, which is the expected overlap of two independent samples of this size
+    skipped_sentences: int = 0  # number of sentences that an ablation leaves out before the sample's end
     skipped_words: int = 0
-    domains: dict[str, int] = field(default_factory=dict)  # words by domain, if the text has at least two
+    domains: dict[str, int] = field(default_factory=dict)  # words by domain, if the text has at least two domains
 
     @property
     def sentences(self) -> int:
-        """Number of sentences, including cut ones."""
+        """The number of sentences, including cut ones."""
         return len(self.indices) + len(self.cuts)
 
     def describe(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def check_available(
     """Raise ConfigError if a sample is larger than the train split.
 
     Args:
-        config: The sample.
+        config: The sample's configuration.
         corpus: Name of the corpus, for the message.
         available: Size of the train split in the chosen domains, in units of `config.count`.
         domains: The chosen domains, for the message; None for all.
@@ -85,7 +85,7 @@ def check_available(
         rest = f" without {without}" if without else ""
         raise ConfigError(
             f"sample.size={config.size}: the train split of {corpus} has only {available:,} {config.count}"
-            f"{within}{rest}. Choose a smaller size."
+            f"{within}{rest}. Use a smaller size."
         )
 
 
@@ -146,7 +146,7 @@ def draw_sample(
 
 
 def _permuted(text: TextStore, config: SampleConfig, seed: int) -> npt.NDArray[np.int64]:
-    """Return the sentences of the train split in the order in which a sample takes them."""
+    """Return the indices of the train split's sentences, in the order in which a sample uses them."""
     own = derived_seed(config.seed, seed, "sample")
     # Nested samples of all sizes share one permutation; independent samples have one permutation per size.
     seeds = [own] if config.nested else [own, config.number]
@@ -168,7 +168,7 @@ def _quotas(sizes: npt.NDArray[np.int64], number: int) -> list[int]:
 
 
 def _cut(text: TextStore, index: int, remainder: int, count: str) -> tuple[int, int]:
-    """Return the index of a sentence, and the number of its first characters that contain `remainder` units."""
+    """Return `index`, and how many of the sentence's first characters contain `remainder` units."""
     sentence = text.sentence(index)
     if count == "words":
         return index, word_spans(sentence, text.manifest["reference"])[remainder - 1][1]
@@ -182,12 +182,12 @@ def _words_before(text: TextStore, index: int, end: int) -> int:
 
 
 def _as_digested(cuts: list[tuple[int, int]]) -> Any:
-    """Return the form in which a digest contains cut sentences: as in the first versions, which cut at most one."""
+    """Return cut sentences in the form used for digests, which agrees with early versions that cut at most one."""
     return tuple(cuts) if len(cuts) > 1 else cuts[0] if cuts else None
 
 
 def _words_by_domain(text: TextStore, indices: npt.NDArray[np.int64], words_of_cuts: dict[int, int]) -> dict[str, int]:
-    """Return the number of words of a sample by domain; {} if the text has one domain, or more than MOST_DOMAINS."""
+    """Return a sample's number of words by domain, or {} if the text has one domain or more than MOST_DOMAINS."""
     if not 1 < len(text.domains) <= MOST_DOMAINS:
         return {}
     totals = np.bincount(text.domains_of(indices), weights=text.words[indices], minlength=len(text.domains))
@@ -197,14 +197,14 @@ def _words_by_domain(text: TextStore, indices: npt.NDArray[np.int64], words_of_c
 
 
 def encode_beginning(tokenizer: Tokenizer, sentence: str, end: int) -> list[int]:
-    """Encode the first `end` characters of a sentence: as part of it if a token ends there, otherwise alone."""
+    """Encode the first `end` characters of a sentence, as part of the sentence if a token ends there, else alone."""
     ids, spans = tokenizer.encode_spans(sentence)
     ends = [stop for _, stop in spans]
     return ids[: ends.index(end) + 1] if end in ends else tokenizer.encode(sentence[:end])
 
 
 def read_sentences(text: TextStore, sample: Sample) -> Iterator[str]:
-    """Yield the sentences of a sample in its order, with the cut ones last."""
+    """Yield the sentences of a sample in order, with the cut ones last."""
     yield from text.sentences(sample.indices)
     for index, end in sample.cuts:
         yield text.sentence(index)[:end]
@@ -222,8 +222,8 @@ def sample_sentences(text: TextStore, sample: Sample, config: SampleConfig, seed
 def shuffled(sentences: Iterable[str], reference: str, *, together: bool, seed: int) -> Iterator[str]:
     """Yield sentences with their words in random order.
 
-    With `together`, the words of all sentences are shuffled together, which takes all of them into memory; otherwise,
-    the words of each sentence are.
+    If `together` is true, the words of all sentences are shuffled together, which loads all of them into memory.
+    Otherwise, words are shuffled within each sentence.
     """
     bits = np.random.PCG64(np.random.SeedSequence(seed))  # numpy promises that its raw output stays the same
     space = "" if reference in _WITHOUT_SPACES else " "
@@ -241,7 +241,7 @@ def shuffled(sentences: Iterable[str], reference: str, *, together: bool, seed: 
 
 
 def shuffled_digest(digest: str, shuffle: str | None) -> str:
-    """Return the digest of a sample as the model reads it, which is the sample's digest unless it is shuffled."""
+    """Return the digest of a sample as the model reads it. It is `digest` unless the sample is shuffled."""
     return digest if shuffle is None else hashlib.sha256(f"{digest} {shuffle}".encode()).hexdigest()
 
 
@@ -250,7 +250,7 @@ def _order(bits: np.random.PCG64, size: int) -> npt.NDArray[np.int64]:
 
 
 def _parted(sentence: str, reference: str) -> tuple[list[str], str]:
-    """Return the words to shuffle, and the sentence's final mark with the space before it ("" without a mark)."""
+    """Return the words to shuffle, and the final mark with any space before it ("" if there is no final mark)."""
     free = words(sentence, reference)
     if len(free) > 1 and not any(character.isalnum() for character in free[-1]):
         mark = free.pop()

@@ -1,12 +1,12 @@
-"""Token stores: the ids of all sentences of a corpus from one tokenizer, in flat memory-mapped arrays.
+"""Write and read token stores, which contain a corpus's token ids from one tokenizer in flat memory-mapped arrays.
 
 store/<corpus>/<tokenizer>/
     tokens.bin       ids, each sentence followed by <eos>, in the smallest unsigned type that fits
-    offsets.npy      index of each sentence's first id, and the end of the last
+    offsets.npy      index of each sentence's first id, and the number of ids
     tokenizer/       the fitted tokenizer
     manifest.json    written last: sizes, digests of text, tokenizer and tokens
 
-As long as all samples are small parts of the text, only tokenizer/ exists and each sample is encoded alone.
+As long as all samples are small parts of the text, only tokenizer/ exists, and each sample is encoded separately.
 """
 
 from collections.abc import Iterator
@@ -27,11 +27,11 @@ from pairscale.schema import Digest, NonNegative, Positive
 STORE_VERSION = 1
 BATCH = 20_000  # sentences to encode at a time
 GATHERED = 100_000  # sentences to gather at a time
-COUNTED = 2_000  # number of sentences from which tokens per word are estimated before the text is encoded
+COUNTED = 2_000  # number of sentences used to estimate the tokens per word before the text is encoded
 
 
 class StoreManifest(TypedDict):
-    """Schema of the part of manifest.json that is read back."""
+    """The schema of the part of manifest.json that is read back."""
 
     digests: dict[str, Digest]  # digests of text, tokenizer, tokens and offsets
     dtype: Literal["uint8", "uint16", "uint32"]
@@ -51,7 +51,7 @@ def dtype_of(tokenizer: Tokenizer) -> np.dtype[Any]:
 
 
 def estimated_tokens_per_word(text: TextStore, tokenizer: Tokenizer) -> float:
-    """Estimate a tokenizer's number of tokens per word from about COUNTED sentences of the train split."""
+    """Estimate how many tokens per word a tokenizer produces, from about COUNTED sentences of the train split."""
     train = text.split_sentences("train")
     subset = train[:: max(1, len(train) // COUNTED)]
     ids, _ = tokenizer.encode_batch(list(text.sentences(subset)))
@@ -70,7 +70,7 @@ class TokenStore:
         self.offsets: npt.NDArray[Any] = np.load(folder / "offsets.npy", mmap_mode="r")
 
     def gather(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return the ids of sentences end to end, each followed by `<eos>`, in the order of `indices`."""
+        """Return the concatenated ids of sentences, each followed by `<eos>`, in the order of `indices`."""
         starts, ends = self.offsets[indices].astype(np.int64), self.offsets[indices + 1].astype(np.int64)
         result = np.empty(int((ends - starts).sum()), self.tokens.dtype)
         position = 0
@@ -98,7 +98,7 @@ def _digests(folder: Path, text: TextStore) -> dict[str, str | None]:
 
 
 def write_token_store(folder: Path, text: TextStore, tokenizer: Tokenizer, description: dict[str, Any]) -> None:
-    """Encode a text with the tokenizer saved in `folder`, and write its ids there.
+    """Encode a text with `tokenizer`, which is saved in `folder`, and write the ids there.
 
     The manifest also records `description`. Raises StoreError if the text has no words.
     """

@@ -1,11 +1,11 @@
-"""The text store: the sentences of a corpus in UTF-8, with the sizes that sampling needs.
+"""Write and read the text store, which contains a corpus's sentences in UTF-8 and the sizes that sampling needs.
 
     store/<corpus>/text/
         text.txt            one sentence per line
-        offsets.npy         byte offset of each sentence, and the end of the last
+        offsets.npy         byte offset of each sentence, and of the end of the last
         words.npy           number of reference words of each sentence
         characters.npy      number of characters of each sentence, without white space
-        documents.npy       index of each document's first sentence, and the end of the last
+        documents.npy       index of each document's first sentence, and the number of sentences
         splits.npy          split of each document, an index into SPLITS
         domains.npy         domain of each document, an index into "domains" of the manifest
         manifest.json       written last
@@ -33,16 +33,16 @@ from pairscale.files import atomic_path, sha256_file, write_array, write_json
 from pairscale.schema import Count, Digest, Positive
 
 SPLITS = ("train", "valid", "test")
-UNITS = ("documents", "sentences", "words", "characters")  # units in which the manifest gives sizes
+UNITS = ("documents", "sentences", "words", "characters")  # units of the sizes in the manifest
 ARRAYS = ("offsets", "words", "characters", "documents", "splits")
 TEXT_VERSION = 1
-OFFSETS_AT_A_TIME = 100_000  # copied from their memory map together, because one by one is slower than reading the text
-ENOUGH_DOCUMENTS = 500  # with this many documents, a share of .02 of them is almost certainly not empty
+OFFSETS_AT_A_TIME = 100_000  # reading them one by one from their memory map takes longer than reading the text
+ENOUGH_DOCUMENTS = 500  # with this many documents, a split with a share of .02 is almost certainly not empty
 
 
 @dataclass(slots=True)
 class Document:
-    """Sentences that belong together. Splits are drawn within each source."""
+    """Sentences from one source that belong together."""
 
     source: str  # name of the domain
     sentences: list[str]  # without line breaks
@@ -50,7 +50,7 @@ class Document:
 
     @property
     def size(self) -> int:
-        """Size of its lines in UTF-8, in bytes."""
+        """The size of the document's lines in UTF-8, in bytes."""
         return len("\n".join(self.sentences).encode()) + 1
 
 
@@ -64,7 +64,7 @@ class _Domain(_Splits):
     name: str
 
 
-# Schema of the part of manifest.json that is read back. "corpus.path" has the digests of local files by name
+# The schema of the part of manifest.json that is read back. "corpus.path" maps names of local files to their digests
 # (corpora/sources/read.py).
 TextManifest = TypedDict(
     "TextManifest",
@@ -82,7 +82,7 @@ TextManifest = TypedDict(
 
 
 def split_of(document: Document, config: SplitConfig) -> str:
-    """Return a document's split: the published one, or one that depends only on a hash of its source and text."""
+    """Return a document's published split or, if it has none, a split that depends only on its source and text."""
     if document.split is not None:
         return document.split
     share = _drawn(document, f"{config.seed}\0")
@@ -92,7 +92,7 @@ def split_of(document: Document, config: SplitConfig) -> str:
 
 
 def in_share(document: Document, config: SplitConfig, share: float) -> bool:
-    """Return True if a document belongs to the share that is read. This is independent of its split."""
+    """Return True if a document belongs to the share that is read. The result is independent of its split."""
     return _drawn(document, f"share\0{config.seed}\0") < share
 
 
@@ -106,7 +106,7 @@ class TextStore:
     """A prepared text, read through memory maps."""
 
     def __init__(self, folder: Path):
-        """Open a store. Raises StoreError if it is incomplete, damaged or of another version."""
+        """Open a store. Raises StoreError if it is incomplete or damaged, or has another version."""
         self.folder = folder
         self.manifest = text_manifest(folder)
         self.offsets, self.words, self.characters, self.documents, self.splits = (
@@ -114,12 +114,15 @@ class TextStore:
         )
         path = folder / "text.txt"
         if not path.exists() or path.stat().st_size != int(self.offsets[-1]) or len(self) != self.manifest["sentences"]:
-            raise StoreError(f"{path}: its size differs from its manifest. Remove {folder} to prepare it again.")
+            raise StoreError(
+                f"{path}: this file is missing, or its size differs from its manifest. Remove {folder} to prepare it "
+                "again."
+            )
         with path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the arguments with which another process opens the store."""
+        """Return the class and the arguments with which another process opens the store."""
         return TextStore, (self.folder,)
 
     def __len__(self) -> int:
@@ -128,7 +131,7 @@ class TextStore:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the text, its sentences, documents and splits, and their sizes in words and characters."""
+        """The SHA-256 of the text and of the arrays ARRAYS."""
         return str(self.manifest["digest"])
 
     def verify(self) -> None:
@@ -136,8 +139,8 @@ class TextStore:
         path = self.folder / "text.txt"
         if sha256_file(path) != self.manifest["text_digest"]:
             raise StoreError(
-                f"{path}: its digest differs from its manifest, so the file has changed. Remove {self.folder} to "
-                "prepare it again."
+                f"{path}: this file has changed since it was written (its digest differs from its manifest). Remove "
+                f"{self.folder} to prepare it again."
             )
 
     def sentence(self, index: int) -> str:
@@ -163,7 +166,7 @@ class TextStore:
 
     @property
     def domains(self) -> list[str]:
-        """Names of the domains."""
+        """The names of the domains."""
         return [domain["name"] for domain in self.manifest["domains"]]
 
     @cached_property
@@ -173,11 +176,11 @@ class TextStore:
         return np.repeat(_map(path), np.diff(self.documents))
 
     def domains_of(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return the domain of each sentence of `indices`, as an index into `domains`. Raises StoreError if damaged."""
+        """Return each sentence's domain as an index into `domains`. Raises StoreError if domains.npy is damaged."""
         return self._domain_of_sentence[indices]
 
     def units(self, count: str) -> npt.NDArray[Any]:
-        """Return (sentences,) the size of each sentence in words, characters or sentences."""
+        """Return the size of each sentence in words, characters or sentences, as an array of shape (sentences,)."""
         match count:
             case "words":
                 return self.words
@@ -194,8 +197,8 @@ def write_text_store(
 
     Args:
         folder: The folder to write.
-        documents: The documents of the text, in its order.
-        reference: The reference tokenizer, which counts words.
+        documents: The documents of the text, in order.
+        reference: The reference tokenizer, which defines the words that are counted.
         split: How to assign documents without a published split.
         description: What the text was made from; recorded in the manifest.
     """
@@ -243,7 +246,7 @@ def write_text_store(
 
 
 def _sizes(arrays: Mapping[str, npt.NDArray[Any]], domains: npt.NDArray[Any], names: list[str]) -> list[dict[str, Any]]:
-    """Return the sizes of each split of each domain, by UNITS. `domains` (documents,) has indices into `names`."""
+    """Return each domain's sizes by split and unit. `domains` (documents,) contains indices into `names`."""
     first = arrays["documents"].astype(np.int64)
     of_documents = [np.ones(len(domains)), np.diff(first)]
     of_documents += [np.add.reduceat(arrays[unit].astype(np.int64), first[:-1]) for unit in UNITS[2:]]
@@ -254,15 +257,15 @@ def _sizes(arrays: Mapping[str, npt.NDArray[Any]], domains: npt.NDArray[Any], na
 
 
 def _empty_split(name: str, source: str, split: SplitConfig, documents: int, sentences: int) -> InputError:
-    """Return the error for a text without a document in the split `name`."""
+    """Return the error for a text with no documents in the split `name`."""
     use = {"train": "training", "valid": "validation"}[name]
     advice = "set corpus.split.valid=0.2" if name == "valid" else "lower corpus.split.valid and corpus.split.test"
     if sentences > documents:
         shorter = max(1, sentences // ENOUGH_DOCUMENTS)
-        advice = f"cut documents into shorter ones with corpus.document_sentences={shorter}, or {advice}"
+        advice = f"cut documents into shorter ones (corpus.document_sentences={shorter}), or {advice}"
     return InputError(
-        f"{source}: the text has too few documents ({documents}), so none was assigned to {use} "
-        f"(corpus.split.valid={split.valid:g}, corpus.split.test={split.test:g}). To get one, {advice}."
+        f"{source}: this text has too few documents ({documents}), so none was assigned to {use} "
+        f"(corpus.split.valid={split.valid:g}, corpus.split.test={split.test:g}). To solve this, {advice}."
     )
 
 
@@ -279,6 +282,8 @@ def text_manifest(folder: Path) -> dict[str, Any]:
 
 def _map(path: Path) -> npt.NDArray[Any]:
     try:
-        return np.asarray(np.load(path, mmap_mode="r"))  # a plain view: indexing a memmap object is slow
+        return np.asarray(np.load(path, mmap_mode="r"))  # a plain view, because indexing a memmap object is slow
     except (OSError, ValueError) as error:
-        raise StoreError(f"{path}: cannot be read ({error}). Remove {path.parent} to prepare it again.") from None
+        raise StoreError(
+            f"{path}: this file can't be read ({error}). Remove {path.parent} to prepare it again."
+        ) from None

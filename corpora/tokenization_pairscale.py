@@ -1,4 +1,4 @@
-"""The tokenizer, for AutoTokenizer, of a language model that pairscale trained on jieba's words. It needs `rjieba`."""
+"""Define AutoTokenizer's class for a model that pairscale trained on jieba's words. It needs the package `rjieba`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ class PairscaleTokenizer(PreTrainedTokenizerFast):
     """A tokenizer for the words that jieba cuts, without white space. Words outside the vocabulary are `<unk>`.
 
     tokenizer.json contains only the vocabulary, so it fails on a text of several words without this class. The class
-    has no `__init__` of its own because transformers would then not load it from that file.
+    doesn't define `__init__`, because transformers would then not load it from that file.
     """
 
     def _encode_plus(self, *arguments: Any, **options: Any) -> BatchEncoding:
@@ -22,16 +22,16 @@ class PairscaleTokenizer(PreTrainedTokenizerFast):
             return super()._encode_plus(*arguments, **options)
 
     def _batch_encode_plus(self, *arguments: Any, **options: Any) -> BatchEncoding:
-        with self._cutting():  # for transformers 4, where `_encode_plus` takes a single text
+        with self._cutting():  # for transformers 4, whose `_encode_plus` encodes a single text
             return super()._batch_encode_plus(*arguments, **options)
 
     @contextmanager
     def _cutting(self) -> Iterator[None]:
-        """Cut texts that are encoded within this context into words, and make unknown words `<unk>`."""
+        """Cut texts that are encoded within this context into words, and encode unknown words as `<unk>`."""
         try:
             self._cut = import_module("rjieba").cut
-        except ImportError as error:  # raised here because the `tokenizers` library hides the type of an error
-            raise ImportError("This tokenizer needs rjieba to cut words: pip install rjieba") from error
+        except ImportError as error:  # raised here, because the `tokenizers` library hides the type of an error
+            raise ImportError("This tokenizer needs rjieba to cut words. Install it: pip install rjieba") from error
         backend = self.backend_tokenizer
         in_file = backend.pre_tokenizer, backend.model.unk_token
         backend.pre_tokenizer, backend.model.unk_token = PreTokenizer.custom(self), self.unk_token
@@ -41,7 +41,7 @@ class PairscaleTokenizer(PreTrainedTokenizerFast):
             backend.pre_tokenizer, backend.model.unk_token = in_file
 
     def pre_tokenize(self, text: PreTokenizedString) -> None:
-        """Cut a text into words. Called by the `tokenizers` library."""
+        """Cut a text into words. The `tokenizers` library calls this method."""
         text.split(self._words)
 
     def _words(self, _: int, text: NormalizedString) -> list[NormalizedString | None]:

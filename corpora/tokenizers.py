@@ -1,6 +1,6 @@
-"""Tokenizers, which turn text into ids and back. In all of them, id 0 is `<eos>` and id 1 is `<unk>`.
+"""Fit, save and load tokenizers, which turn text into ids and back. Id 0 is always `<eos>`, and id 1 is `<unk>`.
 
-A tokenizer is saved as a folder: tokenizer.json (configuration and digest) and vocab.txt or model.spm.
+A tokenizer is saved as a folder with tokenizer.json (configuration and digest), and vocab.txt or model.spm.
 """
 
 import dataclasses
@@ -31,21 +31,21 @@ from pairscale.schema import Digest, read_json
 
 EOS, UNK = 0, 1
 EOS_TEXT, UNK_TEXT = "<eos>", "<unk>"
-# The first ids of a masked model. The tokenizer's ids follow, increased by SPECIAL_TOKENS. The id of the padding must
-# be small because RoBERTa counts positions from it.
+# The first ids of a masked model. The tokenizer's ids follow, increased by SPECIAL_TOKENS. The padding's id must be
+# small, because RoBERTa counts positions from it.
 PAD, MASK, SPECIAL_TOKENS = 0, 1, 2
 TOKENIZER_VERSION = 1
 PIECE_KINDS = ("unigram", "bpe")
 WORD_KINDS = ("word", "jieba", "whitespace")
 FIT_SEED = 0  # seed for drawing the sentences that SentencePiece is fitted to
-MAX_BYTES = 1 << 16  # maximum size of a text that SentencePiece is fitted to; changing it changes the model's bytes
-UNKNOWN_SIGN = "▅"  # U+2585, SentencePiece's sign for an unknown character
+MAX_BYTES = 1 << 16  # maximum size of a text that SentencePiece is fitted to; another value changes the model's bytes
+UNKNOWN_SIGN = "▅"  # U+2585, which SentencePiece uses for unknown characters
 
 Ids = npt.NDArray[np.uint32]
 
 
 class Tokenizer(ABC):
-    """Base class of tokenizers."""
+    """The base class of tokenizers."""
 
     def __init__(self, config: TokenizerConfig):
         self.config = config
@@ -56,10 +56,10 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def encode_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the ids of a text, without `<eos>`, and the character offsets (start, end) of each token, in order."""
+        """Return the ids of a text, without `<eos>`, and each token's character offsets (start, end)."""
 
     def encode_raw(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Encode plain text, such as a benchmark's, even if the tokenizer was fitted to pretokenised text.
+        """Encode plain text, such as a benchmark sentence, even if the tokenizer was fitted to pretokenised text.
 
         Returns the same as `encode_spans`.
         """
@@ -67,11 +67,11 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, npt.NDArray[np.int64]]:
-        """Return (tokens,) the ids of all texts, each followed by `<eos>`, and (texts,) the number of ids of each."""
+        """Return the ids of all texts (tokens,), with `<eos>` after each, and each text's number of ids (texts,)."""
 
     @abstractmethod
     def token(self, index: int) -> str:
-        """Return the token of an id."""
+        """Return the token with the given id."""
 
     @abstractmethod
     def _save_vocabulary(self, folder: Path) -> Path:
@@ -79,7 +79,7 @@ class Tokenizer(ABC):
 
     @property
     def word_level(self) -> bool:
-        """True if tokens are words, so that a text can have unknown ones. Word models score `<eos>` by default."""
+        """True if tokens are words, so that a text can contain unknown ones. Such models score `<eos>` by default."""
         return self.config.kind in WORD_KINDS
 
     def encode(self, text: str) -> list[int]:
@@ -89,7 +89,7 @@ class Tokenizer(ABC):
     def save(self, folder: Path, text: str | None = None) -> None:
         """Write the tokenizer to a folder. tokenizer.json, with the vocabulary's digest, is written last.
 
-        Give the digest of the text that it was fitted to as `text` if `load_tokenizer` should check it.
+        `text` is the digest of the text that the tokenizer was fitted to. Pass it if `load_tokenizer` should check it.
         """
         folder.mkdir(parents=True, exist_ok=True)
         vocabulary = self._save_vocabulary(folder)
@@ -104,7 +104,7 @@ class Tokenizer(ABC):
 
 
 class ListTokenizer(Tokenizer):
-    """A tokenizer with a list of words or characters, which have ids from 2. All others are `<unk>`."""
+    """A tokenizer with a list of words or characters, whose ids start at 2. All others are `<unk>`."""
 
     def __init__(self, config: TokenizerConfig, tokens: Sequence[str]):
         super().__init__(config)
@@ -123,7 +123,7 @@ class ListTokenizer(Tokenizer):
         return self._encoded(text, split(self.config.kind)(text))
 
     def encode_raw(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Encode plain text. A whitespace tokenizer splits it by Treebank rules, as pretokenised corpora were split."""
+        """Encode plain text. A whitespace tokenizer splits it by Treebank rules, like pretokenised corpora."""
         kind = "word" if self.config.kind == "whitespace" else self.config.kind
         return self._encoded(text, split(kind)(text))
 
@@ -148,7 +148,8 @@ class ListTokenizer(Tokenizer):
 
 def split(kind: str) -> Callable[[str], list[str]]:
     """Return the function that splits a text into the tokens of a `ListTokenizer` of this kind."""
-    # Words are split at everything that str.split takes for a space, including NO-BREAK SPACE. Characters keep all.
+    # Words are split at all white space of str.split, including NO-BREAK SPACE. Every character, even white space, is a
+    # token of a character tokenizer.
     if kind == "char":
         return list
     reference = {"word": "treebank", "jieba": "jieba", "whitespace": "whitespace"}[kind]
@@ -156,7 +157,7 @@ def split(kind: str) -> Callable[[str], list[str]]:
 
 
 class PieceTokenizer(Tokenizer):
-    """SentencePiece (Kudo and Richardson 2018), unigram or BPE, without normalization and with "▁" before a text."""
+    """A SentencePiece tokenizer (Kudo and Richardson 2018) without normalization. It puts "▁" before each text."""
 
     def __init__(self, config: TokenizerConfig, model: bytes):
         import sentencepiece
@@ -175,7 +176,7 @@ class PieceTokenizer(Tokenizer):
         return list(self.processor.encode(text))
 
     def encode_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        # A character without a piece is encoded as bytes. The last byte spans it; the others have empty spans before.
+        # A character without a piece is encoded as bytes. The last byte's span is the character. The others' are empty.
         encoded = self.processor.encode(text, return_type="offset_mapping")
         return list(encoded["ids"]), list(encoded["offsets"])
 
@@ -192,7 +193,7 @@ class PieceTokenizer(Tokenizer):
 
 
 def fit_tokenizer(config: TokenizerConfig, sentences: Iterable[str], count: int) -> Tokenizer:
-    """Fit a tokenizer to sentences, of which there are `count`.
+    """Fit a tokenizer to `count` sentences.
 
     Raises ConfigError if the sentences have too few distinct pieces for the size of the vocabulary.
     """
@@ -201,7 +202,7 @@ def fit_tokenizer(config: TokenizerConfig, sentences: Iterable[str], count: int)
     counts = Counter(chain.from_iterable(map(split(config.kind), sentences)))
     for special in (EOS_TEXT, UNK_TEXT, "\n"):
         counts.pop(special, None)
-    # By decreasing frequency, then by spelling, so that the order of the text does not matter.
+    # Sort by decreasing frequency, then by spelling, so that the order of the text doesn't matter.
     ranked = sorted(counts, key=lambda token: (-counts[token], token))
     return ListTokenizer(config, ranked[: config.vocab_size])
 
@@ -210,7 +211,9 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
     import sentencepiece
 
     if config.vocab_size is None:
-        raise ConfigError(f"tokenizer.vocab_size=null: tokenizer={config.kind} needs a number, such as 8000.")
+        raise ConfigError(
+            f"tokenizer.vocab_size=null: tokenizer={config.kind} needs a vocabulary size. Use a number such as 8000."
+        )
     model = io.BytesIO()
     if count > config.fit_sentences:
         chosen = np.zeros(count, np.bool_)
@@ -227,7 +230,7 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
                 model_type=config.kind,
                 vocab_size=config.vocab_size,
                 character_coverage=config.character_coverage,
-                byte_fallback=True,  # nothing is unknown
+                byte_fallback=True,  # so that no character is unknown
                 normalization_rule_name="identity",
                 remove_extra_whitespaces=False,
                 add_dummy_prefix=True,
@@ -237,7 +240,7 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
                 pad_id=-1,
                 eos_piece=EOS_TEXT,
                 unk_piece=UNK_TEXT,
-                num_threads=1,  # fixed, because the model's bytes contain it
+                num_threads=1,  # fixed, because this number is stored in the model's bytes
                 max_sentence_length=MAX_BYTES,
                 minloglevel=2,
             )
@@ -252,7 +255,7 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Split a text into parts that SentencePiece reads, because it silently skips long texts and UNKNOWN_SIGN.
+    """Split a text into parts that SentencePiece accepts. It silently skips long texts, and texts with UNKNOWN_SIGN.
 
     A long text is cut at a space, so that its words stay whole, or between characters if there is no space.
     """
@@ -270,12 +273,12 @@ def _parts(text: str) -> Iterator[str]:
 
 
 class _Description(msgspec.Struct):
-    """Schema of tokenizer.json."""
+    """The schema of tokenizer.json."""
 
     config: TokenizerConfig
-    vocabulary: Literal["vocab.txt", "model.spm"]  # name of the file
+    vocabulary: Literal["vocab.txt", "model.spm"]  # name of the file with the vocabulary
     digest: Digest  # digest of that file
-    text: Digest | None = None  # digest of the text that it was fitted to
+    text: Digest | None = None  # digest of the text that the tokenizer was fitted to
 
 
 _REMOVE = "remove the folder to fit it again"
@@ -292,7 +295,7 @@ def load_tokenizer(folder: Path, text: str | None = None) -> Tokenizer:
         folder: The folder of the tokenizer.
         text: Digest of the text that it must have been fitted to; None for any text.
 
-    Raises StoreError if it is missing, damaged, of another version or fitted to another text.
+    Raises StoreError if it is missing or damaged, has another version, or was fitted to another text.
     """
     description = _description(folder)
     if text is not None:
@@ -301,27 +304,27 @@ def load_tokenizer(folder: Path, text: str | None = None) -> Tokenizer:
     try:
         vocabulary = path.read_bytes()
     except OSError as error:
-        raise StoreError(f"{path}: cannot be read ({error.strerror}). {_REMOVE.capitalize()}.") from None
+        raise StoreError(f"{path}: this file can't be read ({error.strerror}). {_REMOVE.capitalize()}.") from None
     if hashlib.sha256(vocabulary).hexdigest() != description.digest:
         raise StoreError(
-            f"{path}: its digest differs from {folder / 'tokenizer.json'}, so the file has changed. "
-            f"{_REMOVE.capitalize()}."
+            f"{path}: this file has changed since it was written (its digest differs from "
+            f"{folder / 'tokenizer.json'}). {_REMOVE.capitalize()}."
         )
     try:
         if (config.kind in PIECE_KINDS) != (path.suffix == ".spm"):
-            raise ValueError(f"it is not a vocabulary of kind {config.kind}")
+            raise ValueError(f"it is not a {config.kind} vocabulary")
         if config.kind in PIECE_KINDS:
             pieces = PieceTokenizer(config, vocabulary)
-            if not pieces.encode(string.ascii_letters):  # no normalisation: letters stay
+            if not pieces.encode(string.ascii_letters):  # without normalisation, letters are kept
                 raise ValueError("its normalizer removes letters")
             return pieces
         tokens = vocabulary.decode().removesuffix("\n").split("\n")  # "\r" may be a token
         if tokens[:2] != [EOS_TEXT, UNK_TEXT] or len(set(tokens)) != len(tokens):
-            raise ValueError(f"it must begin with {EOS_TEXT} and {UNK_TEXT} and contain each token once")
+            raise ValueError(f"it must begin with {EOS_TEXT} and {UNK_TEXT}, and contain each token only once")
         return ListTokenizer(config, tokens[2:])
     except (ValueError, RuntimeError) as error:  # RuntimeError: SentencePiece
         raise StoreError(
-            f"{path}: this is not a vocabulary ({' '.join(str(error).split())}). {_REMOVE.capitalize()}."
+            f"{path}: this is not a valid vocabulary ({' '.join(str(error).split())}). {_REMOVE.capitalize()}."
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Count the reference words (corpora/words.py) and tokens in a run's sample, which is drawn again from the store."""
+"""Draw a run's sample again from the store, and count its reference words (corpora/words.py) or tokens."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ def sample_again(config: Mapping[str, Any], manifest: Mapping[str, Any] | None, 
 
     Args:
         config: The run's configuration as plain data.
-        manifest: The run's manifest as plain data; None if the run isn't trained.
+        manifest: The run's manifest as plain data; None if the run hasn't been trained.
         store: The folder of prepared corpora (`paths.store`).
 
-    Raises StoreError if the text or its annotation is missing, or is not the one that the run was trained on.
+    Raises StoreError if the text or its annotation is missing, or if the run was trained on another one.
     """
     values, construction = config["corpus"], config.get("filter")
     folder = store / str(values["name"])
@@ -61,8 +61,8 @@ def sample_again(config: Mapping[str, Any], manifest: Mapping[str, Any] | None, 
         raise StoreError(str(error)) from None
     if manifest is not None and digest != manifest["corpus"]["sample"]["digest"]:
         raise StoreError(
-            f"{folder}: this is not the text that the run was trained on (its sample has another digest). Set "
-            "paths.store to the store that the run used."
+            f"{folder}: the run was not trained on this text (its sample has another digest). Set paths.store to the "
+            "store that the run used."
         )
     return corpus
 
@@ -78,12 +78,12 @@ def sample_counts(
 def token_counts(
     config: Mapping[str, Any], manifest: Mapping[str, Any], store: Path, tokenizer: Tokenizer
 ) -> npt.NDArray[np.int64]:
-    """Return (V,) how often each token occurs in a run's sample, with `<eos>` at the end of each sentence.
+    """Count each token in a run's sample, with `<eos>` at the end of each sentence. Return the counts (V,).
 
     `tokenizer` is the run's tokenizer. See `sample_again` for the other arguments and the errors.
     """
     corpus = sample_again(config, manifest, store)
     folder, recorded = corpus.folder, manifest["corpus"]["tokenizer"]
     if not (folder / MANIFEST).exists() or tokenizer_digest(folder / "tokenizer") != recorded:
-        corpus.tokenizer, corpus.store = tokenizer, None  # the store has no ids of the run's tokenizer
+        corpus.tokenizer, corpus.store = tokenizer, None  # the store lacks the ids of the run's tokenizer
     return np.bincount(corpus.sample().tokens, minlength=len(tokenizer))

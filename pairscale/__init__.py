@@ -1,9 +1,9 @@
-"""What all other packages build on, and the console script `pairscale COMMAND ...`. Imports none of them.
+"""The foundation of all other packages, and the console script `pairscale COMMAND ...`. It imports none of them.
 
 errors.py defines the exceptions and their exit codes. files.py writes files atomically, locks them and computes
 digests. schema.py checks files as it reads them, machine.py counts cores and memory, plugins.py loads plug-ins, and
-hub.py imports the Hugging Face libraries. command/ is the frame behind every command. This module lists the commands
-by name, and says how one command starts another.
+hub.py imports the Hugging Face libraries. command/ contains the code that all commands share. This module lists the
+commands by name, and defines how one command starts another.
 """
 
 import os
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Command(NamedTuple):
-    """A command: the module that runs it, its configuration class (in PACKAGE.config; "" if none), and what it does."""
+    """A command's module, its configuration class (in PACKAGE.config; "" if none), and a description."""
 
     module: str
     schema: str
@@ -27,13 +27,13 @@ COMMANDS = {
     "corpora": Command("corpora", "CorporaConfig", "prepare a corpus: its text, tokenizer and words"),
     "annotate": Command("corpora.annotate", "AnnotateConfig", "add dependency trees to a corpus"),
     "find": Command("corpora.find", "FindCommand", "search an annotated corpus for a construction"),
-    "train": Command("train", "RunConfig", "train a model on a sample of a corpus, or with -m a grid of models"),
+    "train": Command("train", "RunConfig", "train a model on a sample of a corpus, or a grid of models with -m"),
     "eval": Command("eval", "EvalConfig", "score models on minimal pairs and other benchmarks; train missing runs"),
-    "analysis": Command("analysis", "AnalysisConfig", "fit the learning curves of a study, write tables and a report"),
+    "analysis": Command("analysis", "AnalysisConfig", "fit a study's learning curves, and write tables and a report"),
     "table": Command("analysis.table", "TableCommand", "write the accuracies, pairs or runs of a study as one table"),
     "figure": Command("analysis.figure", "FigureCommand", "draw one figure of a study's learning curves"),
-    "status": Command("analysis.status", "StatusConfig", "show how far a study is, or remove some of its runs"),
-    "reading": Command("analysis.reading", "ReadingCommand", "test how much surprisal says about reading times"),
+    "status": Command("analysis.status", "StatusConfig", "show the progress of a study, or remove some of its runs"),
+    "reading": Command("analysis.reading", "ReadingCommand", "test how well surprisal predicts reading times"),
     "plan": Command("analysis.plan", "PlanCommand", "find out how many sizes, seeds and pairs an experiment needs"),
     "generate": Command("eval.generate", "GenerateConfig", "generate minimal pairs from templates"),
     "surprisal": Command("eval.surprisal", "SurprisalCommand", "write the surprisal of each word of a text"),
@@ -53,7 +53,7 @@ _MODULE_COMMAND = re.compile(r"python -m ([\w.]+\w)")
 
 
 def as_typed(text: str) -> str:
-    """Return `text` with `pairscale COMMAND` for each `python -m MODULE`, if the user typed `pairscale`."""
+    """Replace `python -m MODULE` by `pairscale COMMAND` in `text` if the user typed `pairscale`."""
     if BY_SCRIPT not in os.environ:
         return text
     names = {module: f"pairscale {command}" for module, command in MODULES.items()}
@@ -61,7 +61,7 @@ def as_typed(text: str) -> str:
 
 
 def started_by(*words: str) -> list[str]:
-    """Return the command line of `python -m WORDS`. With `environment` it imports no file of the current folder."""
+    """Return the command line of `python -m WORDS`. With `environment`, it imports no files from the current folder."""
     return [sys.executable, "-P", "-m", *words]
 
 

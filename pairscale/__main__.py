@@ -1,4 +1,4 @@
-"""`pairscale COMMAND ...`: the same as `python -m MODULE ...`, but in any folder, whatever files are there."""
+"""Run `pairscale COMMAND ...`, which is `python -m MODULE ...` but works in any folder, whatever files it contains."""
 
 import os
 import runpy
@@ -15,7 +15,7 @@ USAGE = "\n".join(
         *(f"  {name:<18} {command.about}" for name, command in COMMANDS.items()),
         "",
         "pairscale COMMAND --help explains a command, with examples. pairscale --version prints the version.",
-        "In the checkout you can also use python -m MODULE. The modules are",
+        "In the checkout, you can also use python -m MODULE. The modules are:",
         ", ".join(module if command == module else f"{module} ({command})" for module, command in MODULES.items()),
     ]
 )
@@ -39,7 +39,7 @@ def main() -> None:
         hint = f"Did you mean '{near[0]}'?" if near else f"Available: {', '.join(COMMANDS)}."
         print(f"There is no command '{words[0]}'. {hint}", file=sys.stderr)
         sys.exit(2)
-    if Path(sys.argv[0]).name != "__main__.py":  # which is how python -m pairscale starts
+    if Path(sys.argv[0]).name != "__main__.py":  # the name if it was started by python -m pairscale
         os.environ[BY_SCRIPT] = "1"
     if not sys.flags.safe_path:
         del sys.path[0]  # the current folder, or the console script's

@@ -1,4 +1,4 @@
-"""Print messages to standard error, with any text as it is."""
+"""Print messages to standard error, without interpreting their text as markup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # functions import rich when they print, so that --help start
 def replace_unprintable() -> None:
     """Print "?" for characters that standard output or error cannot encode, instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # others, such as a notebook's, have no encoding
+        if isinstance(stream, io.TextIOWrapper):  # other streams, such as a notebook's, have no encoding
             stream.reconfigure(errors="replace")
 
 
@@ -35,5 +35,5 @@ def say(text: str, label: str = "", style: str = "") -> None:
     console = Console(stderr=True, highlight=False)
     with console.capture() as line:
         print_text(console, text, label, style)
-    # `console` does not print it: a progress display replaces sys.stderr to keep lines above itself.
+    # `console` does not print it itself, because a progress display replaces sys.stderr to keep lines above itself.
     print(line.get(), end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Errors that a user can fix. Commands print their message in one line and exit with the error's `exit_code`.
+"""Define errors that a user can fix. Commands print their message in one line and exit with the error's `exit_code`.
 
     PairscaleError
     ├── ConfigError   a configuration value is out of range, or two values do not go together
@@ -8,7 +8,7 @@
     │   └── RunInUse  another process is working on the run (exit code 75: the same command may succeed later)
     └── WriteError    a file cannot be written: disk full, over quota, read-only, no file locks
 
-Every message says what happened, with the value and its place (file, line or configuration key), and what to do.
+Every message says what happened, with the value and its place (file, line or configuration key), and then what to do.
 """
 
 import math
@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 
 START_AGAIN = 75  # exit code if nothing is wrong but the command must be run again (EX_TEMPFAIL of sysexits.h)
 MAX_SEED = 2**63 - 1
-MAX_NAME = 64  # bytes, because a run folder's name joins three names, a size, a seed and a digest
+MAX_NAME = 64  # length in bytes, because a run folder's name joins three names, a size, a seed and a digest
 NAME = re.compile(r"\w(?:[\w. -]*[\w.-])?")
 
 
@@ -32,7 +32,7 @@ class ConfigError(PairscaleError):
 
 
 class InputError(PairscaleError):
-    """A file given by the user cannot be used."""
+    """The user's file cannot be used."""
 
 
 class StoreError(PairscaleError):
@@ -50,7 +50,7 @@ class RunInUse(RunError):
 
 
 class WriteError(PairscaleError):
-    """A file cannot be written because the disk is full, over quota, read-only or has no file locks."""
+    """A file cannot be written because the disk is full, over quota, read-only or without file locks."""
 
 
 def first_few(names: Sequence[str], count: int = 3) -> str:
@@ -62,7 +62,7 @@ def first_few(names: Sequence[str], count: int = 3) -> str:
 def check_between(key: str, value: float | None, low: float, high: float) -> None:
     """Raise ConfigError unless the value of a dotted key is None or a number from `low` to `high`."""
     if value is not None and not low <= value <= high:
-        raise ConfigError(f"{key}={_short(value)}: must be from {_short(low)} to {_short(high)}.")
+        raise ConfigError(f"{key}={_short(value)}: this value must be from {_short(low)} to {_short(high)}.")
 
 
 def check_name(key: str, value: str) -> None:
@@ -83,11 +83,11 @@ def _short(value: float) -> str:
 def check_choice(key: str, value: str, allowed: Collection[str]) -> None:
     """Raise ConfigError unless the value of a dotted key is one of `allowed`."""
     if value not in allowed:
-        raise ConfigError(f"{key}={value}: must be one of {', '.join(sorted(allowed))}.")
+        raise ConfigError(f"{key}={value}: this value must be one of {', '.join(sorted(allowed))}.")
 
 
 def problem_and_remedy(problem: str, remedy: str) -> str:
-    """Return two sentences: what happened, and what to do. A remedy that begins with a key or a path stays as it is."""
+    """Join a problem and a remedy as two sentences. Capitalise the remedy unless it begins with a key or a path."""
     first = remedy.partition(" ")[0]
     sentence = remedy.replace(first, first.capitalize(), 1) if first.isalpha() else remedy
     return f"{problem.removesuffix('.')}. {sentence.removesuffix('.')}."

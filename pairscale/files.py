@@ -1,7 +1,7 @@
-"""Atomic writes, file locks and digests.
+"""Write files atomically, lock them, and compute digests.
 
-No reader sees half a file: `atomic_path` writes a temporary file, forces it to the disk, and then renames it. If a
-process is killed, its temporary file stays behind until `only_process` removes it.
+`atomic_path` writes a temporary file, forces it to the disk, and then renames it, so readers never see half a file. The
+temporary file of a killed process stays behind until `only_process` removes it.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ REMEDIES = {
     errno.EACCES: _CLOSED,
     errno.EPERM: _CLOSED,
     errno.ENAMETOOLONG: "Use shorter names, or another folder (paths.runs, paths.store).",
-}  # errors of the file system that a user can fix -> how
-POLL_SECONDS = 0.25  # between attempts to take a lock, for which a hundred processes may be waiting
-SAY_SECONDS = 10.0  # of waiting for a lock before a message is printed
+}  # remedies for errors of the file system that a user can fix
+POLL_SECONDS = 0.25  # between attempts to acquire a lock, for which a hundred processes may be waiting
+SAY_SECONDS = 10.0  # how long to wait for a lock before printing a message
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 _TEMPORARY = re.compile(r"\..+\.\d+\.tmp")
 
@@ -50,15 +50,17 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in REMEDIES:
             raise
-        raise WriteError(f"{path}: cannot be written ({os.strerror(error.errno)}). {REMEDIES[error.errno]}") from error
+        raise WriteError(
+            f"{path}: this file cannot be written ({os.strerror(error.errno)}). {REMEDIES[error.errno]}"
+        ) from error
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path in the same folder. Move it to `path` if the block succeeds; otherwise remove it.
+    """Yield a temporary path in the same folder. Move it to `path` if the block succeeds, or else remove it.
 
-    Raises WriteError if the disk is full, over quota or read-only. This needs the number of the OSError that the block
-    raises. Libraries that lose it (torch, safetensors, numpy's tofile) should write to memory first.
+    Raises WriteError if the disk is full, over quota or read-only. It is raised only if the OSError has a number. Some
+    libraries lose it (torch, safetensors, numpy's tofile), so let them write to memory first.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with writing(path):
@@ -78,7 +80,7 @@ def _force(path: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno != errno.EINVAL or not path.is_dir():  # some file systems cannot force a folder
+        if error.errno != errno.EINVAL or not path.is_dir():  # some file systems cannot force a folder to the disk
             raise
     finally:
         os.close(descriptor)
@@ -103,7 +105,7 @@ def write_bytes(path: Path, data: bytes | memoryview) -> None:
 
 def write_array(path: Path, array: npt.NDArray[Any]) -> None:
     """Write an array in numpy's format atomically."""
-    import numpy as np  # imported here, so that commands that write no array start sooner
+    import numpy as np  # imported here, so that commands that don't write arrays start sooner
 
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
@@ -112,15 +114,15 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> None:
 
 @contextmanager
 def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator[bool]:
-    """Take `lock` for the block and yield True, or yield False if another process has it.
+    """Acquire `lock` for the block and yield True, or yield False if another process has locked it.
 
-    First remove the temporary files that killed processes left in `folder`. The lock is flock's, so it ends with its
-    process (over NFS, the lock of a lost machine takes a minute or two to end).
+    Temporary files that killed processes left in `folder` are removed first. The lock uses flock, so it is
+    released when its process ends. Over NFS, releasing the lock of a lost machine takes a minute or two.
 
     Args:
         lock: the lock file
         folder: a folder, with its subfolders, that only this process may write to
-        wait: seconds to wait for the other process; None waits as long as it takes, and prints a message after a while
+        wait: seconds to wait for the other process; None: as long as it takes, with a message after a while
 
     Raises:
         WriteError: if the lock file cannot be written, or its file system has no locks
@@ -138,14 +140,14 @@ def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator
             if error.errno not in _NO_LOCKS:
                 raise
             raise WriteError(
-                f"{lock}: its file system has no file locks ({os.strerror(error.errno)}), which keep two processes "
-                "from writing the same files. Choose a folder on another file system (Lustre: mount it with flock)."
+                f"{lock}: this file system has no file locks ({os.strerror(error.errno)}), which keep two processes "
+                "from writing the same files. Choose a folder on another file system, or mount Lustre with flock."
             ) from error
     if not held.is_locked:
         yield False
         return
     try:
-        os.listdir(lock.parent)  # makes NFS look again, because it remembers missing files for half a minute
+        os.listdir(lock.parent)  # makes NFS look again, because it caches missing files for half a minute
         remove_leftovers(folder)
         yield True
     finally:

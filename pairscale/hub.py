@@ -1,4 +1,4 @@
-"""Import the Hugging Face libraries: silent, and offline if the hub cannot be reached."""
+"""Import the Hugging Face libraries without their messages, and offline if the hub cannot be reached."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ def import_datasets() -> Any:
 
 
 def import_transformers() -> Any:
-    """Import `transformers`, which prints only errors. Code that loads from the hub calls `offline_without_network`."""
+    """Import `transformers`, which prints only errors. To load from the hub, call `offline_without_network` first."""
     import transformers
     from transformers.utils import logging
 
@@ -25,12 +25,12 @@ def import_transformers() -> Any:
 
 
 def offline_without_network() -> None:
-    """Make the libraries fail at once if the hub does not answer within 3 seconds. Otherwise they retry for 23."""
+    """If the hub does not answer within 3 seconds, make the libraries fail at once instead of retrying for 23."""
     if not _is_reachable():
         from huggingface_hub import constants
 
         os.environ["HF_HUB_OFFLINE"] = "1"  # for processes that this one starts
-        constants.HF_HUB_OFFLINE = True  # has read the environment already if a library was imported before
+        constants.HF_HUB_OFFLINE = True  # it has already read the environment if a library was imported before
 
 
 def _is_reachable() -> bool:

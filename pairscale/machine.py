@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-LOOK_SECONDS = 0.5  # for which idle cores are counted
+LOOK_SECONDS = 0.5  # how long to count idle cores
 CGROUP = Path("/sys/fs/cgroup")
 PROC_CGROUP = Path("/proc/self/cgroup")
 PROC_MEMINFO = Path("/proc/meminfo")
@@ -22,7 +22,7 @@ def available_cores() -> int:
 
 
 def _group_quota(group: Path) -> float:
-    """Return the quota of a control group (version 2, otherwise 1) in cores; infinity if it has none."""
+    """Return the quota of a control group (version 2, otherwise 1) in cores, or infinity if it has none."""
     try:
         quota, period = (group / "cpu.max").read_text().split()
     except (OSError, ValueError):
@@ -49,7 +49,7 @@ def _control_groups(controller: str) -> list[Path]:
 
 
 def available_memory() -> float:
-    """Return the bytes that are free in the machine and the control groups; infinity if neither is known."""
+    """Return the free memory in bytes, limited by machine and control groups, or infinity if neither is known."""
     free = math.inf
     with suppress(OSError, ValueError, StopIteration):
         line = next(line for line in PROC_MEMINFO.read_text().splitlines() if line.startswith("MemAvailable:"))
@@ -58,7 +58,7 @@ def available_memory() -> float:
 
 
 def _group_memory(group: Path) -> float:
-    """Return the free bytes of a control group, including file cache that can be dropped; infinity if unknown."""
+    """Return the free bytes of a control group, including file cache that can be dropped, or infinity if unknown."""
     for most, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
         with suppress(OSError, ValueError):  # ValueError for "max"
             left = int((group / most).read_text()) - int((group / used).read_text())
@@ -68,12 +68,12 @@ def _group_memory(group: Path) -> float:
 
 
 def fit_memory(count: int, each: float) -> int:
-    """Return how many of `count` processes that take `each` bytes fit into the free memory, at least 1."""
+    """Return how many of `count` processes that need `each` bytes fit into the free memory, at least 1."""
     return int(max(1, min(count, available_memory() / max(1, each))))
 
 
 def peak_memory(children: bool = False) -> int:
-    """Return the peak memory of this process in bytes, or that of the largest child process that has ended."""
+    """Return the peak memory in bytes of this process or, with `children`, of its largest child that has ended."""
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_CHILDREN if children else resource.RUSAGE_SELF).ru_maxrss
 
@@ -87,7 +87,7 @@ def granted_threads() -> int | None:
 def idle_cores() -> int:
     """Return the number of available cores that were idle for LOOK_SECONDS, at least 1.
 
-    Return all cores if their counters are missing (macOS), constant (gVisor) or those of other cores (LXC).
+    Return all cores if their counters are missing (macOS), constant (gVisor) or other cores' (LXC).
     """
     cores = available_cores()
     try:
@@ -104,7 +104,7 @@ def idle_cores() -> int:
 
 
 def _ticks() -> dict[int, tuple[int, int]]:
-    """Return core -> (idle ticks, all ticks). Raises ValueError or IndexError if /proc/stat has another format."""
+    """Return the idle ticks and all ticks by core. Raises ValueError or IndexError if /proc/stat has another format."""
     lines = [line.split() for line in PROC_STAT.read_text().splitlines() if line.startswith("cpu")]
     ticks = {int(name[3:]): [int(number) for number in rest[:8]] for name, *rest in lines if name != "cpu"}
     return {core: (numbers[3] + numbers[4], sum(numbers)) for core, numbers in ticks.items()}

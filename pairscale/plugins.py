@@ -1,4 +1,4 @@
-"""Import modules that register something: those of this checkout, and the plug-ins of other distributions."""
+"""Import the modules that register something, in this checkout and in plug-ins from other distributions."""
 
 import traceback
 from functools import cache
@@ -13,7 +13,7 @@ PLUGINS = "pairscale.plugins"  # entry-point group of other distributions
 
 @cache
 def load_members(package: str) -> None:
-    """Import the modules of a package, then all plug-ins. Raises ConfigError as `load_plugins` does."""
+    """Import the modules of a package, then all plug-ins. Raises the same errors as `load_plugins`."""
     for module in iter_modules(import_module(package).__path__, f"{package}."):
         import_module(module.name)
     load_plugins()
@@ -34,7 +34,7 @@ def load_plugins() -> None:
 
 
 def whose_bug(error: BaseException) -> str:
-    """Return words for the code that an unexpected error comes from: a plug-in if the error passed through it.
+    """Name the code that an unexpected error comes from. This is a plug-in if the error passed through it.
 
     If it did not, installed plug-ins are still named, because one may have returned a value that our code cannot use.
     """

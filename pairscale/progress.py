@@ -1,6 +1,6 @@
-"""Show what this process is doing, how far it is, its rate and the time left. Most code only needs `with_progress`.
+"""Show what this process is doing, how much is done, its rate and the time left. Most code only needs `with_progress`.
 
-In a terminal, the display stays in place, on standard error. Elsewhere one line per minute is printed.
+In a terminal, the display stays in place, on standard error. Elsewhere, one line per minute is printed.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:  # functions import rich when they display something, so that 
 
 T = TypeVar("T")
 
-REPORTED_SECONDS = 10  # work that takes longer is reported at its end
-MEASURED_SECONDS = 5.0  # of work before the time left is estimated, because the first steps can be slower or faster
-LINE_SECONDS = 60.0  # between two lines if the output is not a terminal
+REPORTED_SECONDS = 10  # work that took longer is reported when it ends
+MEASURED_SECONDS = 5.0  # how long to measure before estimating the time left, because first steps vary
+LINE_SECONDS = 60.0  # time between two lines if the output is not a terminal
 BAR_WIDTH = 24
 CTRL_C = 2  # width of the "^C" that a terminal adds to the last line
 
 
 @dataclass(frozen=True)
 class State:
-    """What a process is doing at a moment; None for what is unknown.
+    """The state of a process's work at one moment. Unknown values are None.
 
     `share` is from 0 to 1, `rate` in units per second, and `left` in seconds until this work is done.
     """
@@ -44,24 +44,24 @@ class State:
     detail: str = ""
 
     def parts(self) -> list[str]:
-        """Return what is known as texts, such as "45%", "12,300 words/s" and "1 min 05 s left"."""
+        """Return the known values as texts, such as "45%", "12,300 words/s" and "1 min 05 s left"."""
         count = f"{self.completed:,.0f} {self.unit}" if self.completed and self.share is None else ""
         return [part for part in (self.percent, count, self.speed, self.left and f"{clock(self.left)} left") if part]
 
     @property
     def percent(self) -> str:
-        """The share in percent; "" if unknown."""
+        """The share in percent, or "" if unknown."""
         return f"{self.share:.0%}" if self.share is not None else ""
 
     @property
     def speed(self) -> str:
-        """The rate with its unit; "" if unknown."""
+        """The rate with its unit, or "" if unknown."""
         return f"{self.rate:,.{0 if self.rate >= 10 else 1}f} {self.unit}/s" if self.rate else ""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a run: distinct words of training text, accuracy (0 to 1), perplexity per word, and a note.
+    """The result of a run: words of training text without repeats, accuracy (0 to 1), perplexity per word, and a note.
 
     `new` is False if the run was already done when the command started.
     """
@@ -80,9 +80,9 @@ class Result:
 
 
 class Activity:
-    """Long work, displayed until its `with` block ends.
+    """A long piece of work that is displayed until its `with` block ends.
 
-    Set `completed` at any time: the units of `total` that are done. `total` is None if it is unknown.
+    Set `completed` to the number of finished units at any time. `total` is None if it is unknown.
     """
 
     def __init__(self, what: str, total: float | None = None, unit: str = "", completed: float = 0.0):
@@ -129,7 +129,7 @@ class Activity:
 
 
 class _Process:
-    """The activities of this process (innermost last), the result of its current run, and what closes its display."""
+    """The activities of this process (innermost last), the result of its current run, and its open display."""
 
     def __init__(self) -> None:
         self.activities: list[Activity] = []
@@ -165,7 +165,7 @@ def take_result() -> Result:
 
 @contextmanager
 def shown(title: str = "", show: bool = True) -> Iterator[None]:
-    """Display what this process does, under a title, until the block ends. An inner block changes nothing.
+    """Display what this process does, under a title, until the block ends. Nested blocks have no effect.
 
     Anything printed meanwhile appears above the display.
     """
@@ -198,7 +198,7 @@ def in_a_line(title: str, state: State) -> str:
 
 
 def drawing(title: str, width: int) -> Group:
-    """Return what this process does as three lines for a terminal: title, bar, details.
+    """Draw what this process does as three lines for a terminal: title, bar and details.
 
     There are always three, because rich draws in its own thread, and a growing display could erase printed lines.
     """
@@ -218,7 +218,7 @@ def drawing(title: str, width: int) -> Group:
 
 
 def terminal() -> Console | None:
-    """Return standard error as a console that can draw in place; None if it is not such a terminal."""
+    """Return a console for standard error, or None if it is not a terminal that can draw in place."""
     from rich.console import Console
 
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
@@ -258,7 +258,7 @@ def with_progress(steps: Iterable[tuple[int, T]], what: str, total: int, unit: s
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Display work without countable steps, and print how long it took if that was long."""
+    """Display work without countable steps. If it took long, print how long."""
     with Activity(what) as activity:
         yield
     if activity.seconds > REPORTED_SECONDS:

@@ -36,24 +36,24 @@ Finite = Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
 NonNegative = Annotated[float, Meta(ge=0, le=_LARGEST)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Digest = Annotated[str, Meta(pattern=_DIGEST)]  # hexadecimal SHA-256
-# The name of a folder in a file that someone else may have written. It cannot lead out of its parent folder.
+# A folder's name in a file that someone else may have written. Such a name must not lead out of the parent folder.
 FolderName = Annotated[str, Meta(pattern=_FOLDER_NAME)]
 
 _IN_WORDS = {
     f"str matching regex {_DIGEST!r}": "64 hexadecimal digits",
     f"str matching regex {_FOLDER_NAME!r}": r"the name of a folder, without / and \,",
-    "object missing required field": "without",
+    "object missing required field": "this key is missing:",
     f"float >= {-_LARGEST}": "a finite number",
     f"float <= {_LARGEST}": "a finite number",
 }
-MAX_DEPTH = 50  # of nested YAML; our own files have at most five levels
+MAX_DEPTH = 50  # levels of nested YAML; our own files have at most five
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")  # a key or an index in a place such as $.a[0]
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = "half a character, \\ud800 to \\udfff without its other half"
 _SET = "tag:yaml.org,2002:set"
 _CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 _OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
-# The loader of libyaml is ten times as fast.
+# libyaml's loader is ten times as fast as PyYAML's own.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -69,32 +69,32 @@ def read_json(path: Path, schema: type[T], error: ErrorType, remedy: str, versio
 def parse_json(
     text: str | bytes, schema: type[T], where: Path | str, error: ErrorType, remedy: str, version: int | None = None
 ) -> T:
-    """Return the contents of JSON text from `where` as the type `schema`. Raises `error` as `read_json` does."""
+    """Parse JSON text from `where` as the type `schema`. Raises the same errors as `read_json`."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8-sig")
         data = json.loads(text)
         if _SURROGATE.search(text):
-            json.dumps(data, ensure_ascii=False).encode()  # UnicodeEncodeError for half a character
+            json.dumps(data, ensure_ascii=False).encode()  # raises UnicodeEncodeError for half a character
     except (ValueError, RecursionError) as reason:
-        raise error(problem_and_remedy(f"{where}: not readable as JSON ({_reason(reason)})", remedy)) from None
+        raise error(problem_and_remedy(f"{where}: this can't be read as JSON ({_reason(reason)})", remedy)) from None
     return checked(data, schema, where, error, remedy, version)
 
 
 def read_yaml(path: Path, schema: type[T], error: ErrorType, remedy: str) -> T:
-    """Return the contents of a YAML file as the type `schema`, running no code. Raises `error` as `read_json` does."""
+    """Read a YAML file as the type `schema`, without running code. Raises the same errors as `read_json`."""
     try:
         data = load_yaml(_read_bytes(path, error, remedy).decode())
     except (yaml.YAMLError, ValueError, RecursionError) as reason:
-        raise error(problem_and_remedy(f"{path}: not readable as YAML ({_reason(reason)})", remedy)) from None
+        raise error(problem_and_remedy(f"{path}: this can't be read as YAML ({_reason(reason)})", remedy)) from None
     return checked(data, schema, path, error, remedy)
 
 
 def load_yaml(text: str) -> Any:
     """Return the plain data of a YAML text.
 
-    Raises yaml.YAMLError or ValueError for invalid YAML, deep nesting, half a character, sets, and aliases, because a
-    few lines with aliases can expand to more than fits into memory.
+    Raises yaml.YAMLError or ValueError for invalid YAML, deep nesting, half a character, sets, and aliases. A few lines
+    with aliases can expand to more than fits into memory.
     """
     return pickle.loads(_load(text))  # a separate copy for each caller
 
@@ -107,13 +107,13 @@ def _load(text: str) -> bytes:
         depth += isinstance(event, _OPENING) - isinstance(event, _CLOSING)
         line = event.start_mark.line + 1 if event.start_mark else 0
         if depth > MAX_DEPTH:
-            raise ValueError(f"line {line}: nested more than {MAX_DEPTH} deep")
+            raise ValueError(f"line {line} is nested more than {MAX_DEPTH} levels deep")
         if isinstance(event, yaml.ScalarEvent) and any("\ud800" <= character <= "\udfff" for character in event.value):
-            raise ValueError(f"line {line}: {_HALF}")
+            raise ValueError(f"line {line} contains {_HALF}")
         if isinstance(event, yaml.AliasEvent):
-            raise ValueError(f"line {line}: aliases (*{event.anchor}) are not supported; write out the value")
+            raise ValueError(f"line {line}: aliases (*{event.anchor}) are not supported. Write out the value")
         if isinstance(event, yaml.MappingStartEvent) and event.tag == _SET:
-            raise ValueError(f"line {line}: sets (!!set) are not supported, because they have no order; write a list")
+            raise ValueError(f"line {line}: sets (!!set) are not supported, because they have no order. Write a list")
     return pickle.dumps(yaml.load(text, _SafeLoader))
 
 
@@ -126,16 +126,16 @@ def checked(
     version: int | None = None,
     root: str = "$",
 ) -> T:
-    """Return plain data from `where`, at the place `root` in it, as the type `schema`. Raises as `read_json` does."""
+    """Convert plain data from `where`, at the place `root`, to `schema`. Raises the same errors as `read_json`."""
     if version is not None and isinstance(data, dict) and data.get("version") != version:
-        problem = f"{where}: version {data.get('version')!r:.40}, but this pairscale reads version {version}"
+        problem = f"{where}: this file has version {data.get('version')!r:.40}, but pairscale reads version {version}"
         raise error(problem_and_remedy(problem, remedy))
     try:
         converted = msgspec.convert(data, schema)
     except msgspec.ValidationError as reason:
         raise error(problem_and_remedy(f"{where}: {root}{_explain(str(reason), data)[1:]}", remedy)) from None
     except RecursionError:
-        raise error(problem_and_remedy(f"{where}: nested too deeply", remedy)) from None
+        raise error(problem_and_remedy(f"{where}: this is nested too deeply", remedy)) from None
     except PairscaleError as reason:  # from a dataclass that checks its values
         raise error(problem_and_remedy(f"{where}: {reason}", remedy)) from None
     # msgspec drops keys that a TypedDict does not declare.
@@ -146,13 +146,13 @@ def _read_bytes(path: Path, error: ErrorType, remedy: str) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise error(problem_and_remedy(f"{path}: file not found", remedy)) from None
+        raise error(problem_and_remedy(f"{path}: this file does not exist", remedy)) from None
     except OSError as reason:
-        raise error(problem_and_remedy(f"{path}: cannot be read ({reason.strerror})", remedy)) from None
+        raise error(problem_and_remedy(f"{path}: this file cannot be read ({reason.strerror})", remedy)) from None
 
 
 def _explain(text: str, data: Any) -> str:
-    """Return msgspec's message after its place, followed by the value if that is a number or a text."""
+    """Return the place of an error, msgspec's message about it, and the value if that is a number or a text."""
     text, _, place = text.replace("`", "").partition(" - at ")
     place = place or "$"
     text = text[0].lower() + text[1:]
@@ -170,7 +170,7 @@ def _explain(text: str, data: Any) -> str:
 
 def _reason(reason: BaseException) -> str:
     if isinstance(reason, RecursionError):
-        return "nested too deeply"
+        return "it is nested too deeply"
     if isinstance(reason, UnicodeEncodeError):
         return _HALF
     return " ".join(str(reason).split())[:200]

@@ -15,5 +15,5 @@ def derived_seed(own: int | None, seed: int, purpose: str) -> int:
 
 
 def permutation(size: int, *seeds: int) -> npt.NDArray[np.int64]:
-    """Return a random permutation of 0 to size - 1: sorted by the raw output of PCG64, which numpy keeps stable."""
+    """Return a random permutation of 0 to size - 1, sorted by the raw output of PCG64, which numpy keeps stable."""
     return np.argsort(np.random.PCG64(np.random.SeedSequence(seeds)).random_raw(size), kind="stable")

@@ -1,11 +1,11 @@
-"""Confidence intervals of shares."""
+"""Compute confidence intervals for proportions."""
 
 import math
 from statistics import NormalDist
 
 
 def wilson(share: float, trials: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's score interval for a share of `trials` (Brown, Cai and DasGupta 2001, equation 4)."""
+    """Return Wilson's score interval for a proportion of `trials` (Brown, Cai and DasGupta 2001, equation 4)."""
     if trials == 0:
         return math.nan, math.nan
     z = NormalDist().inv_cdf(0.5 + confidence / 2)

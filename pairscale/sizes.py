@@ -1,4 +1,4 @@
-"""Read and write sizes and durations as people do: 1M, 125k, 1/8M; 3 h 05 min."""
+"""Read and write sizes (1M, 125k, 1/8M) and durations (3 h 05 min) as people do."""
 
 import math
 import re
@@ -7,26 +7,26 @@ from typing import Any
 
 from pairscale.errors import ConfigError
 
-# 15 digits: more than any text has words, and few enough to be exact.
+# 15 digits are enough for any text, and few enough to be exact.
 _SIZE = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,9})?|\d{1,15}/[1-9]\d{0,14})(?P<unit>[kM]?)", re.ASCII)
 _SIZE_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def parse_size(text: str, key: str = "sample.size") -> int:
-    """Return the number in a size such as "125k", "1/8M" or "300000". Raises ConfigError for any other text."""
+    """Parse a size such as "125k", "1/8M" or "300000". Raises ConfigError for any other text."""
     match = _SIZE.fullmatch(str(text).replace("_", ""))
     if match:
         size = Fraction(match["number"]) * _SIZE_UNITS[match["unit"]]
         if size.denominator == 1 and size > 0:
             return int(size)
     raise ConfigError(
-        f"{key}={str(text)[:80]}: must be a whole number above 0, such as 300000, 125k, 0.5M or 1/8M. The units are k "
-        "(thousand) and M (million)."
+        f"{key}={str(text)[:80]}: this value must be a whole number above 0, such as 300000, 125k, 0.5M or 1/8M. The "
+        "units are k (thousand) and M (million)."
     )
 
 
 def format_size(number: int) -> str:
-    """Return the shortest text that `parse_size` reads back: 125000 -> "125k", 2000000 -> "2M"."""
+    """Return the shortest text that `parse_size` reads back, such as "125k" for 125000 or "2M" for 2000000."""
     for unit in ("M", "k"):
         if number % _SIZE_UNITS[unit] == 0:
             return f"{number // _SIZE_UNITS[unit]}{unit}"
@@ -34,7 +34,7 @@ def format_size(number: int) -> str:
 
 
 def readable_size(size: str) -> str:
-    """Return a size as people read it: "31250" -> "31,250", "1 words" -> "1 word"; "4k sentences" is not changed."""
+    """Make a size easier to read, such as "31,250" for "31250" and "1 word" for "1 words". Keep "4k sentences"."""
     number, space, unit = size.partition(" ")
     unit = unit.removesuffix("s") if number == "1" else unit
     return f"{int(number):,}{space}{unit}" if number.isdecimal() else size
@@ -62,6 +62,6 @@ def clock(seconds: float) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 run, 2 runs."""
+    """Return a number with its noun, such as "1 run" or "2 runs"."""
     plurals = {"phenomenon": "phenomena", "person": "people"}
     return f"{number:,} {noun if number == 1 else plurals.get(noun, noun + 's')}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 LEAST_NAME = 8  # characters of a row's name that are always printed
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a cell that begins with one of these for a formula
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # spreadsheets treat cells that begin with one of these as formulas
 
 
 def write_csv(path: Path, table: pd.DataFrame) -> None:
@@ -43,7 +43,7 @@ def plain_table(title: str, caption: Text | None = None) -> Table:
 
 
 def filled_table(headings: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str]) -> Table:
-    """Return a plain table without empty columns. Columns in `names` are aligned left, others (numbers) right."""
+    """Return a plain table without empty columns. Columns in `names` are left-aligned. Others are right-aligned."""
     from rich.text import Text
 
     table = plain_table("")

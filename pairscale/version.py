@@ -1,4 +1,4 @@
-"""The version of this checkout or installation, which `--version` prints."""
+"""Return the version of this checkout or installation, which `--version` prints."""
 
 import subprocess
 import tomllib
@@ -25,7 +25,7 @@ def _version() -> str:
 
 
 def _commit() -> str:
-    """Return the short commit of this checkout, marked with "+" if its files differ from that; "" outside of one."""
+    """Return the short commit of this checkout, with "+" if its files differ from it, or "" outside a checkout."""
     command = ["git", "-C", str(ROOT), "describe", "--always", "--exclude=*", "--abbrev=8", "--dirty=+"]
     if not (ROOT / ".git").exists():  # an installed package, perhaps inside somebody else's repository
         return ""

@@ -1,4 +1,4 @@
-"""Fixtures for data and programs that a machine may not have, which skip with a reason, and the check of skips."""
+"""Define fixtures for data and programs that a machine may lack. Their tests are then skipped with a reason."""
 
 import gc
 import importlib.util
@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# Set before a library reads it: a test that needs the hub fails at once instead of waiting for a network.
+# Set before a library reads it, so that a test that needs the hub fails at once instead of waiting for a network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("WANDB_MODE", "offline")
-# The models of tests are too small for two threads, which on a busy machine wait for each other most of the time.
+# The tests' models are too small for two threads. On a busy machine, these wait for each other most of the time.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# transformers copies the code of models into this folder: one of each test process's own, as folders of one name meet.
+# Transformers copies the code of models into this folder. Each test process has its own, because names can clash.
 _CODE_OF_MODELS = tempfile.TemporaryDirectory(prefix="code-of-models-")
 os.environ["HF_MODULES_CACHE"] = _CODE_OF_MODELS.name
 
@@ -26,8 +26,8 @@ settings.register_profile("pairscale", deadline=None)
 settings.load_profile("pairscale")
 
 
-# As in pairscale/command/main.py: looking for garbage among the objects of imported libraries again and again takes a
-# quarter of the time of the tests.
+# As in pairscale/command/main.py, don't look for garbage among the objects of imported libraries again and again. This
+# would take a quarter of the tests' time.
 gc.set_threshold(50_000, 20, 20)
 
 
@@ -38,7 +38,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Call tests that open a browser slow; begin with those of this folder, which take longest (the tutorial)."""
+    """Mark tests that open a browser as slow. Begin with this folder's tests, which take longest (the tutorial)."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
@@ -47,18 +47,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """Return the folder of the published benchmarks and real texts (PAIRSCALE_DATA)."""
+    """Return the folder with published benchmarks and real texts (PAIRSCALE_DATA)."""
     folder = os.environ.get("PAIRSCALE_DATA")
     if not folder:
-        pytest.skip("needs the real data: set PAIRSCALE_DATA to its folder")
-    assert Path(folder).is_dir(), f"PAIRSCALE_DATA={folder}: no such folder"
+        pytest.skip("This test needs the real data. Set PAIRSCALE_DATA to its folder.")
+    assert Path(folder).is_dir(), f"PAIRSCALE_DATA={folder}: this folder does not exist. Correct the path."
     return Path(folder).resolve()
 
 
 def _program(name: str) -> str:
     path = shutil.which(name)
     if path is None:
-        pytest.skip(f"needs {name}: `make system` installs it")
+        pytest.skip(f"This test needs {name}. Install it with `make system`.")
     return path
 
 
@@ -66,10 +66,10 @@ def _program(name: str) -> str:
 def peers() -> None:
     """Skip unless minicons, lm-evaluation-harness and wordsprobability are installed."""
     if not all(importlib.util.find_spec(name) for name in ("minicons", "lm_eval", "wordsprobability")):
-        pytest.skip("needs minicons, lm-eval and wordsprobability: `make peers` installs them")
+        pytest.skip("This test needs minicons, lm-eval and wordsprobability. Install them with `make peers`.")
 
 
-@pytest.fixture(scope="module")  # while it lives no test can have an event loop of its own
+@pytest.fixture(scope="module")  # while it is open, no test can have its own event loop
 def browser() -> Iterator[Any]:
     """Yield the browser that opens reports (playwright.sync_api.Browser)."""
     from tests.support.browser import browser_of
@@ -89,9 +89,9 @@ def slurm() -> None:
     """Skip unless the programs of slurm/local_cluster/up.sh are installed."""
     for name in ("munged", "slurmctld", "slurmd"):
         if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None:
-            pytest.skip(f"needs {name}: `make system` installs it")
+            pytest.skip(f"This test needs {name}. Install it with `make system`.")
     if os.getuid() != 0:
-        pytest.skip("needs root: slurmd starts jobs as their users")
+        pytest.skip("This test must run as root, because slurmd starts jobs as their users.")
 
 
 @pytest.fixture(scope="session")
@@ -103,7 +103,7 @@ def lmplz() -> Any:
     try:
         return find_programs()
     except ConfigError:
-        pytest.skip("needs KenLM's lmplz: `make lmplz` builds it")
+        pytest.skip("This test needs KenLM's lmplz. Build it with `make lmplz`.")
 
 
 @pytest.fixture
@@ -126,11 +126,11 @@ def same_threads() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Fail a skipped test with PAIRSCALE_NO_SKIPS=1 (.ci/run), unless it is marked `gpu` or `download`."""
+    """If PAIRSCALE_NO_SKIPS=1 (.ci/run), fail a skipped test unless it is marked `gpu` or `download`."""
     report = yield
     elsewhere = any(item.get_closest_marker(name) for name in ("gpu", "download"))
     forbidden = os.environ.get("PAIRSCALE_NO_SKIPS") == "1" and not elsewhere
     if report.skipped and forbidden and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
-        report.longrepr = f"skipped where nothing may be (PAIRSCALE_NO_SKIPS=1): {report.longrepr}"
+        report.longrepr = f"This test was skipped, which PAIRSCALE_NO_SKIPS=1 forbids: {report.longrepr}"
     return report

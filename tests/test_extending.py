@@ -148,7 +148,7 @@ def test_an_architecture_of_a_plugin_trains_on_two_devices_and_its_runs_name_it(
     run(plugin, "train", "--config-dir", "my_conf", "corpus=toy", "model=normed_tiny", "sample.size=4k", "study=two",
         "trainer.devices=2", *TINY)  # fmt: skip
     (folder,) = plugin.glob("runs/two/normed*")
-    with pytest.raises(RunError, match=r"unknown architecture 'normed'\. Install the plug-in .* lstm, gru, "):
+    with pytest.raises(RunError, match=r"no architecture 'normed'\. Install the plug-in .* lstm, gru, "):
         load_scorer(folder)
 
 

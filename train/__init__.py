@@ -1,1 +1,1 @@
-"""Train language models: models, batches, recipes, run folders and checkpoints. Benchmarks belong to `eval`."""
+"""Train language models. The package contains models, batches, recipes, run folders and checkpoints."""

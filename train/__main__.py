@@ -1,4 +1,4 @@
-"""`python -m train`: train one run or, with -m, a sweep of runs."""
+"""Train one run or, with -m, a sweep of runs (`python -m train`)."""
 
 from pairscale.command.line import current
 from pairscale.command.main import main
@@ -9,7 +9,7 @@ from train.sweeps import check_whole_sweep, run_grid
 
 
 def run(config: RunConfig) -> None:
-    """Train a run, or with dry_run=true estimate what that would take."""
+    """Train a run or, with dry_run=true, estimate its time, memory and disk space."""
     check_whole_sweep("train", current(), config)
     config.recipe.check_trains(config.model.name)
     if config.dry_run:

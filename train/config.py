@@ -1,6 +1,6 @@
-"""The types of a run's configuration and of its group `trainer` (values: conf/), and the identity of a run.
+"""Define the configuration of a run and of its group `trainer` (values in conf/), and the identity of a run.
 
-A run's identity is the part of its configuration that can change its numbers. It is in the run's digest and name.
+A run's identity is the part of its configuration that can change its results. The run's digest and name depend on it.
 """
 
 import dataclasses
@@ -25,13 +25,13 @@ Moments = Annotated[list[int | str], Meta(description="a list of words seen, suc
 Speed = Annotated[float, Meta(gt=0, le=1e12)]  # words per second
 _EACH = "one for each model, such as {lstm_blimp:40000,txl:12000}"
 Rate = Speed | Annotated[dict[str, Speed], Meta(description=_EACH)] | None  # speed of training
-# The parts of a configuration that say what a run is. The rest concerns this machine or a single command.
+# The parts of a configuration that define a run. The others concern only this machine or a single command.
 DESCRIBED = ("study", "seed", "precision", "corpus", "sample", "filter", "ablate", "tokenizer", "model", "recipe")
 
 
 @dataclass(kw_only=True)
 class TrainerConfig:
-    """How training uses this machine."""
+    """The settings for how training uses this machine."""
 
     accelerator: Literal["auto", "cpu", "gpu"]  # auto: a GPU if there is one, else the CPU
     # null: chosen by the model's size and the idle cores (train/loop/device.py)
@@ -45,14 +45,16 @@ class TrainerConfig:
 
     def __post_init__(self) -> None:
         if self.snapshots == []:
-            raise ConfigError("trainer.snapshots=[]: must be null or list numbers of words, such as [10k,100k,1M].")
+            raise ConfigError(
+                "trainer.snapshots=[]: this list is empty. List numbers of words, such as [10k,100k,1M], or use null."
+            )
         for words in self.snapshots if isinstance(self.snapshots, list) else ():
             parse_size(str(words), "trainer.snapshots")
 
 
 @dataclass(kw_only=True)
 class RunConfig(CorporaConfig):
-    """The configuration of `python -m train`: one run (model, corpus, sample, recipe, seed)."""
+    """The configuration of `python -m train`, for one run (model, corpus, sample, recipe, seed)."""
 
     precision: Precision
     model: ModelConfig
@@ -70,7 +72,8 @@ class RunConfig(CorporaConfig):
             check_name("study", self.study)  # a single name, while the analysis accepts several
         if self.recipe.batch % self.trainer.devices:
             raise ConfigError(
-                f"trainer.devices={self.trainer.devices}: must divide recipe.batch={self.recipe.batch} evenly."
+                f"trainer.devices={self.trainer.devices}: this must divide recipe.batch={self.recipe.batch} evenly. "
+                "Change one of them."
             )
         if self.recipe.accumulate > 1 and self.trainer.devices > 1:
             raise ConfigError(
@@ -80,7 +83,7 @@ class RunConfig(CorporaConfig):
         if self.model.comes_trained == self.recipe.trains:
             reason = "is trained already" if self.model.comes_trained else "has to be trained first"
             raise ConfigError(
-                f"recipe={self.recipe.name}: does not fit model={self.model.name}, which {reason}. Leave recipe= out."
+                f"recipe={self.recipe.name}: it does not fit model={self.model.name}, which {reason}. Leave it out."
             )
         check_recipe(self.model, self.recipe)
         self.model.reads(self.tokenizer)
@@ -88,17 +91,18 @@ class RunConfig(CorporaConfig):
         if counted != isinstance(self.recipe, CountedConfig):
             reason = "n-gram models are counted, not trained" if counted else "it is for n-gram models"
             raise ConfigError(
-                f"recipe={self.recipe.name}: does not fit model={self.model.name}, because {reason}. Leave recipe= out."
+                f"recipe={self.recipe.name}: this recipe does not fit model={self.model.name}, because {reason}. "
+                "Leave recipe= out."
             )
 
 
 def described(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a run's resolved configuration that says what the run is (see DESCRIBED)."""
+    """Return the part of a run's resolved configuration that defines the run (see DESCRIBED)."""
     return {key: config[key] for key in DESCRIBED if key in config}
 
 
 def config_digest(config: RunConfig) -> str:
-    """Return the hexadecimal SHA-256 of the part of a configuration that can change the numbers of the run."""
+    """Return the hexadecimal SHA-256 of the part of a configuration that can change the run's results."""
     return sha256_json(_numbers(config.model.identity(config)[1]))
 
 
@@ -108,7 +112,7 @@ def run_id(config: RunConfig) -> str:
 
 
 def _numbers(value: Any) -> Any:
-    """Return a configuration as plain data, without fields that can't change a number."""
+    """Return a configuration as plain data, without fields that can't change the results."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = (field for field in dataclasses.fields(value) if field.metadata.get("digest", True))
         return {field.name: _numbers(getattr(value, field.name)) for field in fields}

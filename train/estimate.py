@@ -1,8 +1,8 @@
-"""Estimate what a run takes: words, steps, parameters, memory, disk, and the time on this machine.
+"""Estimate the words, steps, parameters, memory and disk space of a run, and its time on this machine.
 
 Words, steps, parameters and disk follow from the configuration and the prepared corpus. Time is extrapolated from a few
-training steps on random tokens. Memory is the sum of the weights, their gradients, the optimiser, and what a step keeps
-for its backward pass. Runs that differ only in size and seed share one measurement.
+training steps on random tokens. Memory is the sum of the weights, their gradients, the optimiser's state, and what a
+step needs for its backward pass. Runs that differ only in size and seed share one measurement.
 """
 
 import dataclasses
@@ -31,8 +31,8 @@ from train.models.loss import GRADIENT_CHUNK_BYTES
 from train.recipes import COLUMNS
 from train.runs.folder import RunFolder
 
-# Guesses for a corpus that is not prepared, by reference tokenizer: tokens per word for each kind of tokenizer, number
-# of different characters, words per character, and words per sentence. Measured on local English and Chinese texts.
+# Guesses for a corpus that is not prepared, by reference tokenizer. They are tokens per word for each tokenizer, number
+# of different characters, words per character, and words per sentence, measured on local English and Chinese texts.
 ENGLISH = {"char": 5.2, "unigram": 1.31, "bpe": 1.33}, 5_000, 0.24, 24.0
 CHARACTERS = {"word": 0.6, "jieba": 0.58, "unigram": 0.7, "bpe": 0.7}, 9_000, 1.0, 40.0
 JIEBA = {"char": 1.73, "unigram": 1.2, "bpe": 1.2}, 9_000, 0.58, 23.0
@@ -41,8 +41,8 @@ GUESSES = {"treebank": ENGLISH, "whitespace": ENGLISH, "characters": CHARACTERS,
 PROCESS_BYTES = 400 * 2**20  # memory of a process with torch and Lightning, but without a model (measured)
 START_SECONDS = 3.0  # time to read the corpus, write checkpoints and export the model
 BACKWARD = 1.5  # peak memory of a backward pass, relative to the tensors saved for it (measured on a CPU)
-READING = 3  # speed of reading relative to training, for when only the speed of training is known
-MEASURED_SECONDS = 0.5  # how long to measure steps, at least
+READING = 3  # speed of reading relative to training, used if only the speed of training is known
+MEASURED_SECONDS = 0.5  # shortest time for which steps are measured
 # For n-gram models of English words, measured on two cores.
 NGRAM_TOKENS_PER_SECOND = {"estimating": 250_000, "scoring": 300_000}
 NGRAM_BYTES, ARPA_BYTES = 11, 42  # bytes per n-gram in model.kenlm, and in temporary files during estimation
@@ -84,7 +84,7 @@ class Estimate:
 
 
 def estimate(config: RunConfig) -> Estimate:
-    """Estimate what it takes to train a run. Each kind of model is measured once per process.
+    """Estimate the time and resources needed for a training run. Each kind of model is measured once per process.
 
     Raises:
         InputError: if the text is neither prepared nor available.
@@ -136,7 +136,7 @@ def estimate(config: RunConfig) -> Estimate:
 
 
 def peak_memory(configs: Sequence[RunConfig]) -> int:
-    """Return the memory in bytes of the largest training process among `configs`; 0 if none can be estimated."""
+    """Return the memory in bytes of the largest training process among `configs`, or 0 if none can be estimated."""
     largest = 0
     for config in configs:
         with suppress(PairscaleError):  # the run's own process will raise the same error
@@ -161,7 +161,7 @@ def _batches(config: RunConfig, words: int, tokens: int) -> Batches:
 
 
 def _ngram_estimate(model: NgramConfig, vocabulary: int, of_run: dict[str, Any]) -> Estimate:
-    """Return an upper limit: each position of the text adds at most one n-gram of each order above 1."""
+    """Return an upper limit, because each position of the text adds at most one n-gram of each order above 1."""
     ngrams = vocabulary + of_run["tokens"] * (model.order - 1)
     seconds = of_run["tokens"] / NGRAM_TOKENS_PER_SECOND["estimating"]
     return Estimate(
@@ -181,7 +181,7 @@ def _ngram_estimate(model: NgramConfig, vocabulary: int, of_run: dict[str, Any])
 
 
 def _sorting_bytes(text: str) -> int:
-    """Return the number of bytes that lmplz understands by a text such as "1G" or "50%"."""
+    """Convert a text such as "1G" or "50%" to bytes, as lmplz does."""
     number, unit = int(text[:-1]), text[-1]
     if unit == "%":
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * number // 100
@@ -227,7 +227,7 @@ def _measure(config: RunConfig, vocabulary: int, shape: tuple[int, int], timed: 
 
 
 def saved_of_row(model: LanguageModel, length: int) -> tuple[int, int]:
-    """Return the bytes that a text of `length` tokens keeps for its backward pass, and the width of hidden states."""
+    """Return the bytes that the backward pass for a text of `length` tokens needs, and the width of hidden states."""
     saved: dict[int, torch.Tensor] = {}
 
     def save(tensor: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 `lmplz` estimates an n-gram model, and `build_binary` converts it to a file that can be queried in place. `python -m
 train.lmplz` builds both from KenLM's source package, whose digest is checked, unless they exist already. They are
-installed in the active virtual environment or, without one, in your cache folder. No wheel has a working lmplz.
+installed in the active virtual environment or, without one, in your cache folder. No wheel contains a working lmplz.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def find_programs(configured: str | None = None) -> Programs:
 
 
 def _program(name: str, *folders: Path | None) -> Path | None:
-    """Return the first program with this name in the given folders, or None. A folder None stands for the PATH."""
+    """Return the first program with this name in the given folders (None: on the PATH), or None if there is none."""
     found = (shutil.which(name, path=None if folder is None else str(folder)) for folder in folders)
     return next((Path(path).resolve() for path in found if path), None)
 
@@ -99,7 +99,7 @@ def build() -> Path:
             for command in (configure, make):
                 run_program(command.split(), place)
         except RunError as error:
-            raise RunError(f"{error} The build needs some packages. On Debian: apt-get install {DEBIAN}") from None
+            raise RunError(f"{error} The build needs some packages. On Debian, run: apt-get install {DEBIAN}") from None
         folder.mkdir(parents=True, exist_ok=True)
         for program in PROGRAMS:
             # Moved into place at once, because another process may be looking for it.
@@ -123,7 +123,7 @@ def run_program(command: Sequence[str | Path], folder: Path | None = None) -> st
 
 
 def _reason(output: str, code: int) -> str:
-    """Return the line of a failed program's output with the reason, which KenLM prints after one with " threw "."""
+    """Return the line with the reason in a failed program's output. KenLM prints it after a line with " threw "."""
     lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()] or [f"exit code {code}"]
     if thrown := [place + 1 for place, line in enumerate(lines[:-1]) if " threw " in line]:
         return lines[thrown[-1]][:300]

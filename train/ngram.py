@@ -4,8 +4,8 @@
     pairscale.json   as for every model (train/runs/model_folder.py), with the number of n-grams of each order
     tokenizer/       the files of corpora.tokenizers
 
-The model's words are the tokens of the run's tokenizer, including `<unk>`, which counts wherever the text has a word
-outside the vocabulary. Words of the vocabulary that the sample lacks share the remaining probability evenly (each gets
+The model's words are the tokens of the run's tokenizer, including `<unk>`, which replaces words outside
+the vocabulary. Words of the vocabulary that the sample lacks share the remaining probability evenly (each gets
 the probability of KenLM's own <unk>). So probabilities sum to 1, or slightly less if the sample has all words.
 """
 
@@ -88,7 +88,7 @@ class Ngram:
         return self.read(tokens)[1]
 
     def next_logprobs(self, state: Any) -> npt.NDArray[np.float32]:
-        """Return ln p in nats of every token after `state`: (V,)."""
+        """Return ln p (V,) in nats of every token after `state`."""
         score, after = self.model.BaseScore, kenlm.State()
         log10 = np.fromiter((score(state, word, after) for word in self.words), np.float32, len(self.words))
         return log10 * np.float32(LN10)
@@ -220,9 +220,9 @@ def _opened(path: Path, order: int) -> Any:
     try:
         model = kenlm.Model(str(path))
     except OSError as error:
-        raise RunError(f"{path}: KenLM can't read this file ({' '.join(str(error).split())[:300]}); {AGAIN}.") from None
+        raise RunError(f"{path}: KenLM can't read this file ({' '.join(str(error).split())[:300]}). {AGAIN}.") from None
     if model.order != order:
-        raise RunError(f"{path}: this n-gram model has order {model.order} instead of {order}; {AGAIN}.")
+        raise RunError(f"{path}: this n-gram model has order {model.order} instead of {order}. {AGAIN}.")
     return model
 
 

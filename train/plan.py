@@ -1,4 +1,4 @@
-"""Print the dry run of a command: a table of what each run takes, by model and size, and the totals."""
+"""Print the dry run of a command, which is a table of the costs of runs, by model and size, and the totals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Plan:
         """Print the table, followed by totals, assumptions and notes."""
         if not self.runs:
             return
-        from rich.console import Console  # imported here, so that commands that plan nothing start faster
+        from rich.console import Console  # imported here, so that commands that don't plan start faster
 
         from pairscale.console import print_text
         from pairscale.tables import filled_table, print_table
@@ -142,7 +142,7 @@ def _at_once(todo: list[Estimate]) -> int:
 
 
 def _text(config: RunConfig) -> list[str]:
-    """Describe a run's corpus and its space on the disk, and any filter."""
+    """Describe a run's corpus, its disk space, and any filter."""
     from corpora.prepare import corpus_folder, store_bytes
 
     folder = corpus_folder(config)

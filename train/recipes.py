@@ -1,4 +1,4 @@
-"""Optimisers, schedules and budgets: the types of the configuration group `recipe` (values: conf/recipe/)."""
+"""Define the types of the configuration group `recipe`, whose values are in conf/recipe/."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Width = Annotated[int, Meta(ge=1, le=MAX_WIDTH)]
 
 @dataclass(kw_only=True)
 class BudgetConfig:
-    """How long to train: either epochs or words. With epochs, a minimum number of words can be set."""
+    """The length of training, in either epochs or words. With epochs, a minimum number of words can be set."""
 
     epochs: Annotated[float, Meta(ge=0, le=1_000_000)] | None = None  # passes over the sample
     words: Size | None = None  # words to read, counting repeats, such as "2M"
@@ -40,11 +40,11 @@ class BudgetConfig:
             )
         if self.min_words is not None and self.epochs is None:
             raise ConfigError(
-                f"recipe.budget.min_words={self.min_words}: works only with recipe.budget.epochs, not with words."
+                f"recipe.budget.min_words={self.min_words}: this works only with recipe.budget.epochs. Leave it out."
             )
 
     def words_seen(self, sample_words: float) -> int:
-        """Return how many words a run reads at least, counting repeats, from a sample of `sample_words` words."""
+        """Return the smallest number of words that a run reads, counting repeats, from `sample_words` words."""
         if self.words is not None:
             return parse_size(self.words, "recipe.budget.words")
         assert self.epochs is not None
@@ -56,10 +56,10 @@ class BudgetConfig:
 
 @dataclass(kw_only=True)
 class RecipeConfig:
-    """Optimiser, schedule and budget.
+    """The optimiser, schedule and budget of a run.
 
     A recipe is a subclass that defines `optimizer`. A subclass with a schedule also defines `scheduled_rate`, which
-    depends only on the step, so that nothing is stored, or `rate_after_validation`, which changes the optimiser's rate.
+    depends only on the step, so nothing is stored, or `rate_after_validation`, which changes the optimiser's rate.
     """
 
     name: str  # name of the recipe, recorded in the run
@@ -76,7 +76,7 @@ class RecipeConfig:
     checkpoint_every: Size | None = field(default=None, metadata=NOT_IN_DIGEST)
     # columns reads one stream with carried state; the others read blocks, each from its beginning (loop/batches.py).
     packing: Literal["columns", "stream", "sentences", "documents"] = "columns"
-    accumulate: Annotated[int, Meta(ge=1)] = 1  # number of parts in which the blocks of a step are read, to save memory
+    accumulate: Annotated[int, Meta(ge=1)] = 1  # number of parts into which a step's blocks are split, to save memory
 
     moments: ClassVar[int] = 0  # numbers per weight that the optimiser stores
     trains: ClassVar[bool] = True  # False for models that are trained already
@@ -95,7 +95,7 @@ class RecipeConfig:
             )
 
     def optimizer(self, parameters: Iterable[Parameter]) -> Optimizer:
-        """Return a new optimiser for `parameters`. Raises TypeError if the recipe trains nothing."""
+        """Return a new optimiser for `parameters`. Raises TypeError if the recipe doesn't train."""
         raise TypeError(f"{type(self).__name__} has no optimiser")
 
     def scheduled_rate(self, step: int, total_steps: int) -> float | None:
@@ -175,11 +175,11 @@ class AdamWConfig(RecipeConfig):
         if self.schedule == "wsd" and self.warmup + self.decay > 1:
             raise ConfigError(
                 f"recipe.warmup={self.warmup}, recipe.decay={self.decay}: both are shares of the same steps, so their "
-                "sum must be at most 1."
+                "sum must be at most 1. Lower one of them."
             )
         check_between("recipe.min_lr", self.min_lr, 0, self.lr)
         if len(self.betas) != 2:
-            raise ConfigError(f"recipe.betas={self.betas}: must be two numbers, such as [0.9,0.95].")
+            raise ConfigError(f"recipe.betas={self.betas}: these must be two numbers, such as [0.9,0.95].")
 
     def optimizer(self, parameters: Iterable[Parameter]) -> Optimizer:
         from torch.optim import AdamW
@@ -195,7 +195,7 @@ class AdamWConfig(RecipeConfig):
         )  # fmt: skip
 
     def scheduled_rate(self, step: int, total_steps: int) -> float | None:
-        """Return the learning rate: a linear warm-up, then a cosine (Loshchilov and Hutter 2017) or WSD.
+        """Return the learning rate, from a linear warm-up and then a cosine (Loshchilov and Hutter 2017) or WSD.
 
         WSD (warm-up, stable, decay; Hu et al. 2024, section 4) keeps the rate at `lr` and lowers it linearly over the
         last steps.
@@ -230,7 +230,7 @@ class UntrainedConfig(RecipeConfig):
     validation_words: int = 0
 
     def __post_init__(self) -> None:
-        """Skip all checks, as nothing is trained."""
+        """Skip all checks, because nothing is trained."""
 
 
 @dataclass(kw_only=True)

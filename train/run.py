@@ -1,4 +1,4 @@
-"""Train one run, from its configuration to a model for scoring: skip it if done, resume it if unfinished."""
+"""Train one run, from its configuration to a model for scoring. Skip it if it is done, and resume it if unfinished."""
 
 import contextlib
 import dataclasses
@@ -23,7 +23,7 @@ from train.trackers.tracker import Tracker, tracked
 
 
 def corpus_of(config: RunConfig) -> Corpus:
-    """Return the corpus that a run reads. This prepares nothing."""
+    """Return the corpus that a run reads. This doesn't prepare it."""
     return Corpus(dataclasses.replace(config.of_run(), tokenizer=config.model.reads(config.tokenizer)))
 
 
@@ -60,7 +60,7 @@ def train_run(config: RunConfig, corpus: Corpus, check: Callable[[], object] | N
             if check is not None:
                 check()
             with tracked(config.logger, job_of("train", folder, dataclasses.asdict(config), config.study)) as tracker:
-                track_points(tracker, folder)  # a killed process takes the latest ones with it
+                track_points(tracker, folder)  # the latest points of a killed process were never sent
                 _train(config, corpus, folder, tracker)
                 report_result(new=True)
                 _track_result(tracker, config, folder)
@@ -115,7 +115,7 @@ def _track_result(tracker: Tracker, config: RunConfig, folder: RunFolder) -> Non
 
 
 def _train(config: RunConfig, corpus: Corpus, folder: RunFolder, tracker: Tracker) -> None:
-    # Imported here, so that commands that train nothing start faster.
+    # Imported here, so that commands that don't train start faster.
     if config.model.counted:
         from train.ngram import train_ngram
 
@@ -133,14 +133,14 @@ def _train(config: RunConfig, corpus: Corpus, folder: RunFolder, tracker: Tracke
 
 
 def _skip(config: RunConfig, folder: RunFolder, corpus: Corpus) -> None:
-    """Remove checkpoints of a run that was killed at its very end. Raises RunError as `_check_text` does."""
+    """Remove checkpoints of a run that was killed at its very end. Raises the same errors as `_check_text`."""
     _check_text(folder, corpus)
     if folder.checkpoint_folder.exists():
         with folder.locked():
             folder.remove_checkpoints()
     if config.trainer.snapshots is not None and not folder.snapshots and not config.model.counted:
         say(
-            f"{folder.path.name} was trained without snapshots, which are written during training. To get those of "
+            f"{folder.path.name} was trained without snapshots, which are written during training. To get them with "
             f"trainer.snapshots={written(config.trainer.snapshots)}, remove the run's folder or choose another study."
         )
 
@@ -151,19 +151,19 @@ def _check_text(folder: RunFolder, corpus: Corpus) -> None:
     trained = folder.read_manifest()["corpus"]["text"]
     if digest not in (None, trained):
         raise RunError(
-            f"{folder.path}: this run is done, but its training text (digest {trained[:8]}) was not the one in {text} "
+            f"{folder.path}: this run is done, but its training text (digest {trained[:8]}) is not the one in {text} "
             f"({digest[:8]}). Choose another corpus.name or study, or remove the run's folder."
         )
 
 
 class _Sweep(TypedDict):
-    """Schema of the part of a sweep's record (runs/STUDY/grid) that is read here: its runs, by id."""
+    """The schema of the part of a sweep's record (runs/STUDY/grid) that is read here, the runs by id."""
 
     runs: dict[str, Any]
 
 
 class Attempt:
-    """Context of one attempt to train a run in its locked folder; it keeps the status in the manifest up to date.
+    """The context of one attempt to train a run in its locked folder. It keeps the manifest's status up to date.
 
     The status is "unfinished" from the start, and "failed" if the block raises an error. If bad input stops the attempt
     before any work, the folder is restored, unless a sweep requested the run.

@@ -3,7 +3,7 @@
 A sweep first records the runs that it requests, so that runs that never began count as missing. Then it runs them side
 by side (pairscale/command/pool.py). Each sweep has one file, `runs/STUDY/grid/*.json`, with its command and its runs.
 Repeating a sweep replaces its file, and a sweep over other values adds one. Remove a file to withdraw its request.
-Without any file, the runs of a study are those of the experiment with its name. Imports no torch.
+Without any file, the experiment with the study's name defines its runs. This module does not import torch.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Point:
 
     @property
     def is_run(self) -> bool:
-        """True if it names a run; False if it scores all runs of a study."""
+        """True if it names a run, False if it scores all runs of a study."""
         return self.line.command == "train" or names_a_run(self.line)
 
 
@@ -78,7 +78,7 @@ def points(command: str, line: Line, refused: list[Exception] | None = None) -> 
 
 
 def names_a_run(line: Line) -> bool:
-    """Return True if a command line names a run: it has an experiment, or a value that can change a run's numbers."""
+    """Return True if a command line names a run by an experiment or a value that can change a run's results."""
     in_digest = {part.name for part in dataclasses.fields(RunConfig) if part.metadata.get("digest", True)}
     return any((key := key_of(one).partition(".")[0]) == "experiment" or key in in_digest for one in line.overrides)
 
@@ -99,7 +99,7 @@ def check_whole_sweep(command: str, line: Line, config: RunConfig) -> None:
 
 
 def run_grid(command: str, line: Line, session: Session) -> None:
-    """Run a sweep; with dry_run=true, only plan each run. Raises RunError and RunInUse as `check_codes` does."""
+    """Run a sweep or, with dry_run=true, only plan each run. Raises the same errors as `check_codes`."""
     refused: list[Exception] = []
     found = list(points(command, line, refused))
     session.report_refused(refused, len(refused) + len(found))
@@ -134,7 +134,7 @@ def jobs_of(points: Iterable[Point]) -> list[Job]:
 
 
 def _words_to_train_on(config: RunConfig) -> float:
-    """Return how many words a run still has to read, counting repeats; 0 if it is done."""
+    """Return how many words a run still has to read, counting repeats, or 0 if it is done."""
     with suppress(PairscaleError):  # a study to score has no single run, and the run itself reports damaged folders
         if not RunFolder.of(config).done:
             words, budget = config.sample.number, config.recipe.budget
@@ -143,7 +143,7 @@ def _words_to_train_on(config: RunConfig) -> float:
 
 
 def memory_of(jobs: Sequence[Job]) -> int:
-    """Return the memory of the largest job in bytes; 0 if unknown, as for models that are not downloaded yet."""
+    """Return the memory of the largest job in bytes, or 0 if unknown, as for models that are not downloaded yet."""
     configs = [job.config for job in jobs if job.config]
     trained = [config for config in configs if config.recipe.trains]
     folders = [Path(config.model.path) for config in configs if isinstance(config.model, PretrainedConfig)]
@@ -167,7 +167,7 @@ class _Point(TypedDict):
 
 
 class _Grid(TypedDict):
-    """Schema of a file in runs/STUDY/grid."""
+    """The schema of a file in runs/STUDY/grid."""
 
     command: str
     benchmark: str | None
@@ -179,7 +179,7 @@ class RequestedRun:
     """A run that one or several sweeps requested."""
 
     point: str  # the overrides in which it differs from the other runs of its sweep
-    config: Mapping[str, Any]  # the part of its configuration that says what it is (train.config.DESCRIBED)
+    config: Mapping[str, Any]  # the part of its configuration that defines it (train.config.DESCRIBED)
     benchmarks: frozenset[str] = frozenset()  # the benchmarks to score it on
     commands: tuple[str, ...] = ()  # the commands of the sweeps
 
@@ -187,8 +187,8 @@ class RequestedRun:
 def record_points(points: Iterable[Point], command: str, typed: str) -> None:
     """Record in each study which runs the command line `typed` requests, for `requested_runs`.
 
-    Points that name no run (a sweep over benchmarks that scores a study) or several runs (model.revisions) are skipped.
-    Raises ConfigError if a run to be trained has no corpus.
+    Points are skipped if they don't name a run (a sweep over benchmarks that scores a study) or name several
+    (model.revisions). Raises ConfigError if a run to be trained has no corpus.
     """
     grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
     for point in points:
@@ -237,7 +237,7 @@ def read_grid(study: Path) -> dict[str, RequestedRun]:
 
 
 def forget_runs(study: Path, runs: Collection[str]) -> None:
-    """Remove runs from the records of a study's sweeps, and delete records left empty. Raises as `read_grid` does."""
+    """Remove runs from a study's records of sweeps, and delete empty records. Raises the same errors as `read_grid`."""
     for path, grid in _grids(study):
         rest = {run: one for run, one in grid["runs"].items() if run not in runs}
         if not rest:
@@ -260,14 +260,14 @@ def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[
     line = Line.of([f"experiment={experiment}", *overrides])
     known = group_files("experiment", line.folders)
     if experiment not in known:
-        raise ConfigError(f"experiment={experiment}: no such experiment. {nearest(experiment, known)}")
+        raise ConfigError(f"experiment={experiment}: there is no such experiment. {nearest(experiment, known)}")
     return points("eval", line)
 
 
 def requested_runs(runs: str | Path, study: str) -> dict[str, RequestedRun]:
     """Return the runs that a study's sweeps requested, by run id.
 
-    Without any record, return the runs of the experiment with the study's name; {} if there is none.
+    Without any record, return the runs of the experiment with the study's name, or {} if there is none.
     """
     recorded = read_grid(Path(runs) / study)
     if recorded or study not in group_files("experiment"):
@@ -290,8 +290,8 @@ def study_commands(runs: str | Path, study: str) -> list[str]:
     """Return the commands that reproduce a study.
 
     First come the commands of its sweeps, or of the experiment with its name. Then come the commands that scored these
-    runs on further benchmarks, or a comment where a command was not recorded. A comment at the end names the
-    configuration files of runs that belong to no sweep.
+    runs on further benchmarks, or a comment if a command was not recorded. A comment at the end names the
+    configuration files of runs that aren't part of a sweep.
     """
     requested = requested_runs(runs, study)
     commands = commands_of(requested.values())
@@ -309,8 +309,8 @@ def study_commands(runs: str | Path, study: str) -> list[str]:
                 unknown = f"# Runs were also scored on {label}, by a command that was not recorded."
                 commands.append(manifest.get("scoring_commands", {}).get(label, unknown))
     if len(others) == 1:
-        commands.append(f"# One run belongs to no sweep. Its configuration: {others[0]}")
+        commands.append(f"# One run isn't part of a sweep. Its configuration is {others[0]}")
     elif others:
         place = Path(runs, study, "*", others[0].name)
-        commands.append(f"# {len(others)} runs belong to no sweep. Their configurations: {place}")
+        commands.append(f"# {len(others)} runs aren't part of a sweep. Their configurations are {place}")
     return list(dict.fromkeys(commands))

@@ -1,14 +1,14 @@
-"""Matched controls: for each sentence with a construction, a similar sentence to remove instead of it.
+"""Draw matched controls, which are similar sentences to remove instead of the sentences with a construction.
 
     store/<corpus>/control-<digest>/
         sentences.npy       the training sentences with the construction, ascending
-        controls.npy        the control of each of them
-        manifest.json       written last: how similar they are
+        controls.npy        each sentence's control
+        manifest.json       written last; says how similar they are
 
 Controls lack the construction. They are drawn without replacement by coarsened exact matching (Iacus, King and Porro
-2012): at random from the sentences with the same source, length in words and decile of the mean log frequency of words.
-If no such sentence is left, coarser classes are used, the last of which contains all sentences (LEVELS). Words are
-lemmas if the filter has patterns over trees, and reference words if it is a regular expression.
+2012). A control is drawn at random from the sentences with the same source, length in words and decile of the mean log
+word frequency. If no such sentence is left, coarser classes are used. The last of them contains all sentences (LEVELS).
+Words are lemmas if the filter has patterns over trees, and reference words if it is a regular expression.
 """
 
 from array import array
@@ -33,9 +33,9 @@ Numbers = npt.NDArray[np.int64]
 
 BATCH = 4_000  # number of sentences whose logarithms are summed together
 NO_LEMMAS = {"", "_"}
-FREQUENCY_CLASSES = 10  # quantiles of the train split
-# What the sentences of a class have in common, from the finest to the coarsest classes. "about words" means that their
-# lengths differ by at most some 10%.
+FREQUENCY_CLASSES = 10  # number of classes of equal size in the train split
+# The properties that the sentences of a class share, from the finest to the coarsest classes. "about words" means that
+# their lengths differ by at most about 10%.
 LEVELS = (
     ("source", "words", "frequency"),
     ("source", "about words", "frequency"),
@@ -49,10 +49,10 @@ LEVELS = (
 
 @dataclass(frozen=True)
 class Control:
-    """The control of each sentence with a construction.
+    """The controls of the sentences with a construction.
 
-    `balance` says how similar they are, for a run's manifest: the share that LEVELS[0] matched ("same_class"), and
-    means over the sentences with the construction ("removed") and over their controls ("control").
+    A run's manifest contains `balance`, which describes their similarity: the share that LEVELS[0] matched
+    ("same_class"), and means over the sentences with the construction ("removed") and over their controls ("control").
     """
 
     sentences: Numbers  # (sentences,), ascending
@@ -67,12 +67,12 @@ class Control:
 def matched_control(
     text: TextStore, layer: Layer | None, matches: str, sentences: Numbers, candidates: Numbers, seed: int
 ) -> Control:
-    """Return the control of each sentence; draw the controls if they are missing.
+    """Return the control of each sentence. Draw the controls if they are missing.
 
     Args:
         text: The text.
-        layer: The annotation whose lemmas are the words to match by; None to use reference words.
-        matches: Digest of the matches from which sentences and candidates follow.
+        layer: The annotation whose lemmas determine word frequencies; None to use reference words.
+        matches: Digest of the matches that sentences and candidates are derived from.
         sentences: Indices of the sentences with the construction, ascending.
         candidates: Indices of the sentences to draw from.
         seed: Seed of the draw.
@@ -82,7 +82,7 @@ def matched_control(
     if len(candidates) < len(sentences):
         raise ConfigError(
             f"ablate.action=control: {len(sentences):,} sentences have the construction, but only {len(candidates):,} "
-            "don't. So frequent a construction has no control; use another action."
+            "don't. The construction is too frequent for a matched control. Use another action."
         )
 
     def draw() -> tuple[Arrays, dict[str, Any]]:
@@ -104,7 +104,7 @@ def matched_control(
 
 
 def words_of_sentences(text: TextStore, layer: Layer | None) -> Iterator[list[str]]:
-    """Yield the words of each sentence: its lemmas if there is an annotation, otherwise its reference words.
+    """Yield each sentence's lemmas if there is an annotation, otherwise its reference words.
 
     Raises ConfigError if the annotation has no lemmas.
     """
@@ -117,13 +117,13 @@ def words_of_sentences(text: TextStore, layer: Layer | None) -> Iterator[list[st
         yield lemmas
     if not any_lemma:
         raise ConfigError(
-            f"{layer.folder}: this annotation has no lemmas, but a control is matched by the frequencies of lemmas. "
-            "Annotate the text with a parser that gives lemmas."
+            f"{layer.folder}: this annotation has no lemmas, which are needed to match a control by frequency. "
+            "Annotate the text with a parser that produces lemmas."
         )
 
 
 def mean_log_frequencies(sentences: Iterable[Sequence[str]], counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return (sentences,) the mean log frequency (in nats) of the words in each sentence; 0 for one without words.
+    """Return each sentence's mean log word frequency in nats (sentences,). It is 0 for sentences without words.
 
     A word's frequency is its number of occurrences in the sentences for which `counted` (sentences,) is True, but at
     least 1. Upper and lower case are not distinguished.
@@ -145,7 +145,7 @@ def mean_log_frequencies(sentences: Iterable[Sequence[str]], counted: npt.NDArra
 
 
 def _classes(text: TextStore, frequencies: npt.NDArray[np.float64], counted: npt.NDArray[np.bool_]) -> list[Numbers]:
-    """Return the class of every sentence of the text (sentences,) at each of LEVELS."""
+    """Return the class of each sentence of the text (sentences,), for each of LEVELS."""
     edges = np.quantile(frequencies[counted], np.arange(1, FREQUENCY_CLASSES) / FREQUENCY_CLASSES)
     columns = pd.DataFrame(
         {
@@ -162,23 +162,23 @@ def _classes(text: TextStore, frequencies: npt.NDArray[np.float64], counted: npt
 def draw_controls(
     classes: list[Numbers], sentences: Numbers, candidates: Numbers, seed: int
 ) -> tuple[Numbers, list[int]]:
-    """Draw a different candidate for each sentence, from the finest class that has one left.
+    """Draw a different candidate for each sentence, from the finest class that has candidates left.
 
     Args:
-        classes: For each level, from the finest to the coarsest, the class of every sentence of the text.
+        classes: The class of each sentence of the text (sentences of the text,), for each level from fine to coarse.
         sentences: Indices of the sentences that need a control.
         candidates: Indices of the sentences to draw from.
         seed: Seed of the draw.
 
     Returns:
-        (sentences,) the candidate of each sentence, and the number of candidates found at each level.
+        The candidate of each sentence (sentences,), and the number of candidates found at each level.
     """
     controls = np.full(len(sentences), -1, np.int64)
     waiting = permutation(len(sentences), seed, 0)  # indices into `sentences`
     free = candidates[permutation(len(candidates), seed, 1)]
     levels = []
     for of in classes:
-        # Match the first sentence of each class with its first candidate, the second with the second, and so on.
+        # In each class, match the first sentence with the first candidate, the second with the second, and so on.
         pairs = _ranked(of[sentences[waiting]]).merge(_ranked(of[free]), on=["class", "rank"])
         one, other = pairs["place_x"].to_numpy(), pairs["place_y"].to_numpy()
         controls[waiting[one]] = free[other]
@@ -188,6 +188,6 @@ def draw_controls(
 
 
 def _ranked(classes: Numbers) -> pd.DataFrame:
-    """Return a table of places, their classes, and how many of the same class come before each place."""
+    """Return a table of places, their classes, and the number of earlier places with the same class (rank)."""
     table = pd.DataFrame({"place": np.arange(len(classes)), "class": classes})
     return table.assign(rank=table.groupby("class").cumcount())

@@ -1,4 +1,4 @@
-"""Turn the matches of a filter into an intervention: sentences that samples skip or read in another form.
+"""Turn the matches of a filter into an intervention, which determines the sentences that samples skip or rewrite.
 
 A filter is either a regular expression, which searches the text itself, or patterns over the trees of an annotation.
 """
@@ -29,7 +29,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Intervention:
-    """The sentences of the train split that samples skip or read in another form because of an ablation."""
+    """An ablation applied to a text. It determines which training sentences samples skip or read in rewritten form."""
 
     filter: FilterConfig | RegexFilter
     config: AblateConfig
@@ -37,33 +37,33 @@ class Intervention:
     text: TextStore  # what samples read: the original, with some sentences rewritten
     matching: Numbers  # indices of the sentences with the construction, ascending
     skipped: Numbers  # indices of the sentences that samples leave out, ascending
-    layer: str | None  # the annotation that was searched; None if the text itself was
+    layer: str | None  # the annotation that was searched; None if the text itself was searched
     digest: str  # SHA-256 of the matches and of the skipped and rewritten sentences
     control: Control | None = None
 
     @property
     def balance(self) -> dict[str, Any]:
-        """How similar the controls are to the sentences with the construction; {} without a control."""
+        """The similarity of the controls to the sentences with the construction, or {} without a control."""
         return self.control.balance if self.control is not None else {}
 
     @property
     def rewritten(self) -> Numbers:
-        """Indices of the rewritten sentences."""
+        """The indices of the rewritten sentences."""
         return self.text.rewritten if isinstance(self.text, RewrittenText) else np.empty(0, np.int64)
 
     @property
     def left_out(self) -> npt.NDArray[np.bool_]:
-        """(sentences of the text,) True for each sentence that samples leave out."""
+        """A mask of the text's sentences (sentences,), which is True for each sentence that samples leave out."""
         left_out = np.zeros(len(self.original), np.bool_)
         left_out[self.skipped] = True
         return left_out
 
     @property
     def sizes(self) -> dict[str, Any]:
-        """The settings of the intervention and its effect on the train split, for manifests.
+        """The settings of the intervention and its effect on the train split, as recorded in manifests.
 
-        "sentences" and "words" count what is skipped or rewritten; "matching" counts the sentences with the
-        construction.
+        "sentences" and "words" count the text that is skipped or rewritten. "matching" counts the sentences with the
+        construction, and their words.
         """
         train, words = self.original.manifest["splits"]["train"], self.original.words
         acted = np.union1d(self.skipped, self.rewritten)
@@ -83,9 +83,9 @@ class Intervention:
         }
 
     def describe(self, sample: Sample) -> dict[str, Any]:
-        """Return the intervention's entry in a run's manifest: its sizes, and its effect on the run's sample.
+        """Return the intervention's entry in a run's manifest, with its sizes and its effect on the run's sample.
 
-        For the sample, "sentences" and "words" count what is skipped before the sample's end; "matching" and
+        For the sample, "sentences" and "words" count the text that is skipped before the sample's end. "matching" and
         "rewritten" count sentences in the sample.
         """
         rewritten = np.isin(sample.indices, self.rewritten)
@@ -109,8 +109,8 @@ def intervene(
         config: The ablation, which must have an effect (`config.acts`).
         seed: The run's seed, which `config.seed` overrides.
 
-    Raises ConfigError if the filter needs an annotation that the text lacks, if no sentence or every sentence has the
-    construction, or if no control can be drawn.
+    Raises ConfigError if the text lacks an annotation that the filter needs, if no sentence matches, if every sentence
+    would be left out, or if no control can be drawn.
     """
     seed = derived_seed(config.seed, seed, "ablation")
     by_trees = isinstance(construction, FilterConfig)
@@ -122,7 +122,10 @@ def intervene(
     read_as = f" (filter.regex={construction.regex})" if isinstance(construction, RegexFilter) else ""
     where = f"of the train split of {text.folder.parent.name}"
     if not len(matching):
-        raise ConfigError(f"filter={construction.name}{read_as}: this filter matches no sentence {where}.")
+        raise ConfigError(
+            f"filter={construction.name}{read_as}: this filter doesn't match any sentence {where}. Correct the filter, "
+            "or choose another one."
+        )
     kept = round(Fraction(config.dose) * len(matching))
     changed = np.sort(matching[permutation(len(matching), seed)[kept:]])
     skipped, control, read = changed, None, text
@@ -132,14 +135,14 @@ def intervene(
         control = matched_control(text, layer, matches.digest, matching, others, seed)
         skipped = np.sort(control.of(changed))
     elif config.action == REPLACE:
-        assert layer is not None  # CorporaConfig allows rules of trees only
+        assert layer is not None  # CorporaConfig allows this action only for patterns over trees
         assert isinstance(construction, FilterConfig)
         read = rewritten_text(text, layer, matches, construction, changed, seed)
         skipped = np.setdiff1d(changed, read.rewritten, assume_unique=True)
     if len(skipped) == len(train):
         raise ConfigError(
             f"filter={construction.name}{read_as} with ablate.action={config.action}: this leaves out every sentence "
-            f"{where}."
+            f"{where}. Use another action or filter."
         )
     digest = sha256_json([matches.digest, skipped.tolist(), read.digest])
     name = layer.name if layer is not None else None
@@ -147,11 +150,11 @@ def intervene(
 
 
 def write_listing(path: Path, intervention: Intervention) -> int:
-    """Write the sentences that an intervention leaves out or rewrites to a CSV file; return their number.
+    """Write the sentences that an intervention leaves out or rewrites to a CSV file. Return their number.
 
     The columns are `line` (the sentence's line number in text.txt, from 1), `action` ("left out" or "rewritten"),
-    `words` (number of words in the original sentence), `sentence` (the original), `rewritten` (its new form), and
-    `control_of` (the line number of the sentence for which this one is the control).
+    `words` (number of words in the original sentence), `sentence` (the original), `rewritten` (the new sentence), and
+    `control_of` (line number of the sentence that this one is the control of).
     """
     rewritten = intervention.rewritten
     chosen = np.union1d(intervention.skipped, rewritten)

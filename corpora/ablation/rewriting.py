@@ -1,7 +1,7 @@
 """Rewrite a construction in its alternate form, or with other words, by the rules of its filter.
 
 corpora/constructions/patterns.py describes the rules. A sentence is rewritten if a rule applies to each occurrence of
-the construction in it; otherwise samples leave it out. The rest of the sentence stays the same.
+the construction in it. Otherwise, samples leave the sentence out. The rest of the sentence stays the same.
 """
 
 import hashlib
@@ -25,20 +25,20 @@ from pairscale.errors import ConfigError
 from pairscale.progress import with_progress
 from pairscale.seeds import derived_seed
 
-NEIGHBOURS = 10  # another word is drawn from this many words with the nearest frequencies
+NEIGHBOURS = 10  # a replacement is drawn from this number of words with the nearest frequencies
 VOWELS = tuple("aeiou")
 
 Numbers = npt.NDArray[np.int64]
-Span = tuple[int, int]  # characters of a sentence: begin and end
-# The kind of a word: its universal and its treebank's part of speech, its features, and whether "an" would precede it.
+Span = tuple[int, int]  # begin and end, in characters of a sentence
+# A word's universal and treebank-specific part of speech, its features, and whether it begins with a vowel (a or an).
 Kind = tuple[str, str, str, bool]
 
 
 class RewrittenText(TextStore):
-    """A text with some of its sentences rewritten, and with the same documents, splits and domains."""
+    """A text with some sentences rewritten, but with the same documents, splits and domains."""
 
     def __init__(self, text: TextStore, sentences: Mapping[int, str]):
-        """Replace the sentences with the given indices by new ones."""
+        """Replace some sentences. `sentences` maps their indices to the new sentences."""
         super().__init__(text.folder)
         self.rewritten: Numbers = np.array(sorted(sentences), np.int64)
         self._sentences = dict(sentences)
@@ -49,12 +49,12 @@ class RewrittenText(TextStore):
         self.characters[self.rewritten] = [count_characters(self._sentences[i]) for i in self.rewritten.tolist()]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the arguments with which another process makes the text."""
+        """Return the class and the arguments with which another process makes the text."""
         return RewrittenText, (TextStore(self.folder), self._sentences)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the original text's digest and of the new sentences."""
+        """The SHA-256 of the original text's digest and of the new sentences."""
         digest = hashlib.sha256(super().digest.encode())
         for index in self.rewritten.tolist():
             digest.update(f"{index}\0{self._sentences[index]}\n".encode())
@@ -75,7 +75,7 @@ class Lexicon:
     """The words of a text by kind and frequency, from which replacements are drawn."""
 
     def __init__(self, counts: dict[Kind, Counter[str]], excluded: set[str], seed: int):
-        """Take the counts of lower-case words by kind, and exclude the words that a construction contains."""
+        """Rank lower-case words by their counts, without the `excluded` words, which a construction contains."""
         self._seed = seed
         self._counts = counts
         self._ranked: dict[Kind, tuple[list[str], npt.NDArray[np.float64]]] = {}
@@ -85,9 +85,9 @@ class Lexicon:
         self._chosen: dict[tuple[Kind, str], str | None] = {}
 
     def other(self, tree: Tree, word: int) -> str | None:
-        """Return another word of the same kind and similar frequency; None if there is none.
+        """Return another word of the same kind with a similar frequency, or None if there is none.
 
-        A word is always replaced by the same other word, which begins with a capital if the word does.
+        The same word is always replaced by the same other word. The result begins with a capital if the word does.
         """
         kind, text = kind_of(tree, word), tree.words[word]
         key = kind, text.lower()
@@ -116,7 +116,7 @@ def kind_of(tree: Tree, word: int) -> Kind:
 def rewritten_text(
     text: TextStore, layer: Layer, matches: Matches, config: FilterConfig, chosen: Numbers, seed: int
 ) -> RewrittenText:
-    """Return a text in which the chosen sentences are rewritten, if the filter's rules apply to them.
+    """Return a text in which the chosen sentences are rewritten, provided that the filter's rules apply to them.
 
     Args:
         text: The text.
@@ -126,7 +126,7 @@ def rewritten_text(
         chosen: Indices of the sentences to rewrite, ascending.
         seed: Seed for drawing other words.
 
-    Raises ConfigError if the filter has no rules, or if they apply to no sentence.
+    Raises ConfigError if the filter has no rules, or if they don't apply to any sentence.
     """
     rules = config.rules()
     if not any(rules):
@@ -147,8 +147,8 @@ def rewritten_text(
             sentences[index] = rewritten
     if not sentences:
         raise ConfigError(
-            f"ablate.action=replace with filter={config.name}: its rules apply to none of the {len(chosen):,} matching "
-            "sentences. Use ablate.action=remove."
+            f"ablate.action=replace with filter={config.name}: its rules don't apply to any of the {len(chosen):,} "
+            "matching sentences. Correct the rules, or use ablate.action=remove."
         )
     return RewrittenText(text, sentences)
 
@@ -156,7 +156,7 @@ def rewritten_text(
 def _lexicon(
     text: TextStore, layer: Layer, matches: Matches, rules: Sequence[Rule | None], seed: int
 ) -> Lexicon | None:
-    """Return the words of the train split that the construction doesn't contain; None if no rule needs them."""
+    """Return the words of the train split that the construction doesn't contain, or None if no rule needs them."""
     replaced = [{part.node for part in rule or () if isinstance(part, Slot) and part.form == OTHER} for rule in rules]
     if not any(replaced):
         return None
@@ -181,11 +181,11 @@ def rewrite(
 
     Args:
         tree: The tree of the sentence.
-        occurrences: The rule of each occurrence, and the word (index) of each node.
+        occurrences: Each occurrence's rule, and the word (index) for each of its nodes.
         lexicon: The words to draw from; only needed by rules with {node:other}.
 
     Returns:
-        The new sentence; None if an occurrence has no rule or its rule does not apply.
+        The new sentence, or None if an occurrence has no rule or its rule does not apply.
     """
     parts = [_replaced(tree, rule, words, lexicon) for rule, words in occurrences if rule is not None]
     stretches = sorted(part for part in parts if part is not None)
@@ -201,7 +201,7 @@ def rewrite(
 
 
 def _replaced(tree: Tree, rule: Rule, words: Mapping[str, int], lexicon: Lexicon | None) -> tuple[Span, str] | None:
-    """Return the span that a rule replaces and its new text; None if the rule does not apply."""
+    """Return the span that a rule replaces and its new text, or None if the rule does not apply."""
     slots = [part for part in rule if isinstance(part, Slot)]
     spans = {slot.node: _span(tree, slot, words, {words[other.node] for other in slots}) for slot in slots}
     known = sorted(span for span in spans.values() if span is not None)
@@ -226,7 +226,7 @@ def _replaced(tree: Tree, rule: Rule, words: Mapping[str, int], lexicon: Lexicon
 
 
 def _span(tree: Tree, slot: Slot, words: Mapping[str, int], named: set[int]) -> Span | None:
-    """Return the span of a node, with its dependents if the rule asks for them; None if other words interrupt it."""
+    """Return a node's span, with dependents if the slot is a phrase, or None if it is missing or interrupted."""
     word = words[slot.node]
     if word < 0:
         return None
@@ -239,7 +239,7 @@ def _span(tree: Tree, slot: Slot, words: Mapping[str, int], named: set[int]) -> 
 
 
 def _phrase(tree: Tree, word: int, without: set[int]) -> set[int]:
-    """Return a word and all its direct and indirect dependents, except words of `without` and their dependents."""
+    """Return a word and all its direct and indirect dependents, except words in `without` and their dependents."""
     phrase = {word}
     grown = True
     while grown:
@@ -252,7 +252,7 @@ def _phrase(tree: Tree, word: int, without: set[int]) -> set[int]:
 
 
 def _lowered(tree: Tree, begin: int, text: str) -> str:
-    """Return a text without the capital that it has at the start of a sentence, unless it is a name or "I"."""
+    """Remove the capital that a text has at the start of a sentence, unless the text is a name or "I"."""
     first = tree.starts.index(begin)
     if begin != tree.starts[0] or tree.upos[first] == "PROPN" or tree.words[first] in ("I", "I'm") or text.isupper():
         return text

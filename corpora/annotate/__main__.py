@@ -1,4 +1,4 @@
-"""The command `python -m corpora.annotate`: parse a corpus and write the trees next to its text."""
+"""Run the command `python -m corpora.annotate`, which parses a corpus and writes the trees next to its text."""
 
 from corpora.config import AnnotateConfig
 from pairscale.command.main import main
@@ -6,7 +6,7 @@ from pairscale.command.main import main
 
 def run(config: AnnotateConfig) -> None:
     """Annotate the corpus of a configuration."""
-    from corpora.annotate.run import annotate  # deferred: --help starts at once
+    from corpora.annotate.run import annotate  # imported here, so that --help starts at once
 
     annotate(config)
 

@@ -1,13 +1,13 @@
-"""An annotation (layer) of a text: a dependency tree for each of its sentences, in Parquet files.
+"""Write and read annotations (layers) of a text, which contain the sentences' dependency trees in Parquet files.
 
     store/<corpus>/annotation-<name>/
-        made.json           written first: what the parts are made from (text, parser, its versions and its model)
+        made.json           written first; names what the parts are made from (text, parser, its versions and its model)
         part-00000.parquet  trees of the first sentences of the text, then part-00001.parquet, ...
         manifest.json       written last
 
-Each part has PART_SENTENCES consecutive sentences of the text; the last part can have fewer. It is a table with one row
-per word: the sentence's number in the part, and the word's values as in Tree. Parts do not depend on the number of
-processes that wrote them, so an interrupted command continues at the first missing part.
+Each part covers PART_SENTENCES consecutive sentences of the text, and the last part can be shorter. It is a table with
+one row per word, which contains the sentence's number in the part and the word's values from Tree. Parts don't depend
+on the number of processes that wrote them, so an interrupted command continues at the first missing part.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ from pairscale.files import sha256_file, sha256_json, write_bytes, write_json
 from pairscale.schema import Count, Digest, Positive, read_json
 
 LAYER_VERSION = 1
-PART_SENTENCES = 4_000  # takes a parser some ten seconds on one core, which is the most that an interruption can lose
+PART_SENTENCES = 4_000  # about ten seconds of parsing on one core, which is the most that an interruption can lose
 PREFIX = "annotation-"
 MADE = "made.json"
 OPEN_PARTS = 2  # number of parts whose words are kept in memory
@@ -39,7 +39,7 @@ _SCHEMA = pa.schema([(name, pa.uint32() if name in _NUMBERS else pa.string()) fo
 
 
 class LayerManifest(TypedDict):
-    """Schema of manifest.json."""
+    """The schema of manifest.json."""
 
     text: Digest
     sentences: Positive
@@ -52,33 +52,33 @@ class Layer:
     """The trees of a text."""
 
     def __init__(self, folder: Path, text: TextStore):
-        """Open an annotation. Raises StoreError if it is incomplete, damaged, of another version or of another text."""
+        """Open an annotation. Raises StoreError if it is incomplete or damaged, or has another version or text."""
         self.folder = folder
         self.text = text
         self.manifest = read_manifest(folder, LAYER_VERSION, LayerManifest)
         if self.manifest["text"] != text.digest:
             raise StoreError(
-                f"{folder}: this annotation was made from another text than {text.folder}. Remove it and run "
+                f"{folder}: this annotation was not made from the text in {text.folder}. Remove it, and run "
                 "python -m corpora.annotate again."
             )
         self._part = lru_cache(OPEN_PARTS)(self._open)
 
     @property
     def name(self) -> str:
-        """The name by which `ablate.layer` chooses it."""
+        """The annotation's name, as used in `ablate.layer`."""
         return self.folder.name.removeprefix(PREFIX)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the parts and of the text's digest."""
+        """The SHA-256 of the parts and of the text's digest."""
         return str(self.manifest["digest"])
 
     def __reduce__(self) -> tuple[type["Layer"], tuple[Path, TextStore]]:
-        """Return the arguments with which another process opens the annotation."""
+        """Return the class and the arguments with which another process opens the annotation."""
         return Layer, (self.folder, self.text)
 
     def __len__(self) -> int:
-        """Return the number of sentences, which is that of the text."""
+        """Return the number of sentences in the text."""
         return int(self.manifest["sentences"])
 
     def _open(self, number: int) -> "_Part":
@@ -86,7 +86,7 @@ class Layer:
         return _Part(part_path(self.folder, number), min(size, len(self) - number * size))
 
     def trees(self, indices: npt.ArrayLike) -> Iterator[Tree]:
-        """Yield the trees of sentences in the order of `indices`, which is fastest in the order of the text."""
+        """Yield the trees of sentences in the order of `indices`. Ascending indices are fastest."""
         chosen = np.asarray(indices, np.int64)
         parts, rows = np.divmod(chosen, int(self.manifest["part_sentences"]))
         for sentence, part, row in zip(self.text.sentences(chosen), parts.tolist(), rows.tolist(), strict=True):
@@ -108,7 +108,7 @@ class _Part:
         except (pa.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0]
             raise StoreError(
-                f"{path}: this is not a readable Parquet file ({reason}). Remove {path.parent} and run "
+                f"{path}: this is not a readable Parquet file ({reason}). Remove {path.parent}, and run "
                 "python -m corpora.annotate again."
             ) from None
         self.columns: dict[str, list[Any]] = {name: table[name].to_numpy().tolist() for name in COLUMNS}
@@ -120,7 +120,7 @@ class _Part:
 
 
 def layer_folder(corpus: Path, name: str) -> Path:
-    """Return the folder of an annotation, store/<corpus>/annotation-<name>; `corpus` is store/<corpus>."""
+    """Return the folder of an annotation, store/<corpus>/annotation-<name>. `corpus` is store/<corpus>."""
     return corpus / f"{PREFIX}{name}"
 
 
@@ -134,11 +134,11 @@ def open_layer(corpus: Path, name: str | None, text: TextStore) -> Layer:
 
     Args:
         corpus: The folder store/<corpus>.
-        name: Name of the annotation; None for the only one there is.
+        name: Name of the annotation; None for the corpus's only annotation.
         text: The text of the corpus.
 
-    Raises ConfigError if there is no such annotation, or if there are several and no name is given; StoreError if the
-    annotation is damaged.
+    Raises ConfigError if there is no such annotation, or if there are several and `name` is None. Raises StoreError if
+    the annotation is damaged.
     """
     names = layer_names(corpus)
     if not names:
@@ -148,10 +148,10 @@ def open_layer(corpus: Path, name: str | None, text: TextStore) -> Layer:
         )
     if name is None and len(names) > 1:
         raise ConfigError(
-            f"corpus {corpus.name}: there are several annotations. Choose one with ablate.layer={'|'.join(names)}"
+            f"corpus {corpus.name}: there are several annotations. Choose one with ablate.layer={'|'.join(names)}."
         )
     if name is not None and name not in names:
-        raise ConfigError(f"ablate.layer={name}: {corpus.name} has no such annotation. Available: {', '.join(names)}.")
+        raise ConfigError(f"ablate.layer={name}: {corpus.name} has no such annotation. Use {' or '.join(names)}.")
     return Layer(layer_folder(corpus, name or names[0]), text)
 
 
@@ -164,14 +164,14 @@ def part_path(folder: Path, number: int) -> Path:
 
 
 def check_made(folder: Path, made: Mapping[str, Any]) -> None:
-    """Raise StoreError if the folder already has parts of an annotation that were made from something else."""
+    """Raise StoreError if the folder already contains parts of an annotation that were made from something else."""
     if not any(folder.glob("part-*")):
         return
     recorded = read_json(folder / MADE, dict[str, Any], StoreError, f"remove {folder} to annotate again")
     for key, value in made.items():
         if recorded.get(key) != value:
             raise StoreError(
-                f"{folder}: this annotation was made with {key}={recorded.get(key)!s:.60}, but now it is "
+                f"{folder}: this annotation was made with {key}={recorded.get(key)!s:.60}, but the current value is "
                 f"{value!s:.60}. Choose another parser.name for the new annotation, or remove the folder."
             )
 
@@ -189,7 +189,7 @@ def write_part(path: Path, trees: Iterable[Tree]) -> None:
 
 
 def write_layer(folder: Path, text: TextStore, part_sentences: int) -> None:
-    """Write the manifest of an annotation, after all its parts of `part_sentences` sentences are written."""
+    """Write the manifest of an annotation after its parts, which have `part_sentences` sentences, are written."""
     paths = [part_path(folder, number) for number in range(-(-len(text) // part_sentences))]
     manifest = {
         "version": LAYER_VERSION,

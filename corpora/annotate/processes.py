@@ -1,4 +1,4 @@
-"""Work on the parts of a corpus in several processes, which end when this process ends, for whatever reason."""
+"""Work on the parts of a corpus in several processes, which end when this process ends for any reason."""
 
 import multiprocessing
 import os
@@ -23,8 +23,8 @@ def in_processes(
 ) -> Iterator[R]:
     """Yield `start(*arguments)(item)` for each item, in order.
 
-    Each process calls `start` once, before its first item, so `start` may load a model. Raises RunError if a process
-    was killed, and the errors of `start` and of the function that it returns.
+    Each process calls `start` once, before its first item, so `start` may load a model. Raises the same errors as
+    `start` and the function that it returns, and RunError if a process was killed.
     """
     processes = min(processes, len(items))
     if processes < 2:
@@ -38,7 +38,7 @@ def in_processes(
         except BrokenProcessPool:
             raise RunError(
                 f"One of {processes} processes was killed, probably because memory ran out. Run the command again to "
-                "continue, with a smaller processes=N if it has this key."
+                "continue. If the command has the setting processes=N, use a smaller number."
             ) from None
         except BaseException:
             for child in multiprocessing.active_children():
@@ -49,7 +49,7 @@ def in_processes(
 def _begin(start: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]) -> None:
     global _function
     _function = cache(partial(start, *arguments))  # called with the first item, so that its errors reach the parent
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C and ends this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

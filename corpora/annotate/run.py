@@ -1,4 +1,4 @@
-"""The implementation of `python -m corpora.annotate`: parse the missing parts of an annotation in several processes."""
+"""Implement `python -m corpora.annotate`, which parses the missing parts of an annotation in several processes."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -33,16 +33,16 @@ TRIED_SECONDS = 5.0  # how long a dry run parses to measure the speed
 
 
 def annotate(config: AnnotateConfig) -> Layer | None:
-    """Annotate a corpus with a parser, print the sizes of the annotation and return it; return None in a dry run.
+    """Annotate a corpus with a parser, print the sizes of the annotation and return it. In a dry run, return None.
 
-    Raises ConfigError or InputError if the parser cannot be used, and StoreError if the folder has an annotation that
-    another parser made.
+    Raises ConfigError or InputError if the parser cannot be used, and StoreError if the folder contains an annotation
+    by another parser.
     """
     check_chosen(config.corpus)
     console = Console(highlight=False, markup=False)
     folder = layer_folder(corpus_folder(config), config.parser.name)
     chosen = parser_of(config.parser)
-    made: dict[str, Any] = {  # before the text is prepared, which may take a long time
+    made: dict[str, Any] = {  # errors are raised here, before the text is prepared, which may take a long time
         "parser": type(config.parser).__name__.removesuffix("Config").lower(),
         "model": chosen.digest(config.parser, config.corpus),
         "packages": versions(chosen),
@@ -82,7 +82,7 @@ def load_parser(config: ParserConfig, corpus: CorpusConfig) -> Parser:
 
 
 def _words(text: TextStore, numbers: Sequence[int]) -> int:
-    """Return the number of reference words in some parts, which is known before they are parsed."""
+    """Return the number of reference words in some parts. It is known before they are parsed."""
     starts = (number * PART_SENTENCES for number in numbers)
     return sum(int(text.words[start : start + PART_SENTENCES].sum()) for start in starts)
 
@@ -101,7 +101,7 @@ def _write_parts(config: AnnotateConfig, text: TextStore, folder: Path) -> None:
 def _parser_of_parts(
     config: ParserConfig, corpus: CorpusConfig, text: TextStore, folder: Path, size: int
 ) -> Callable[[int], int]:
-    """Return a function that parses and writes the part with a given number, which has `size` sentences."""
+    """Return a function that parses and writes the part with the given number. Parts have `size` sentences."""
     parser = load_parser(config, corpus)
 
     def write(number: int) -> int:
@@ -115,7 +115,7 @@ def _parser_of_parts(
 
 def _print_result(console: Console, layer: Layer, seconds: float) -> None:
     words = int(layer.manifest["words"])
-    console.print(f"{layer.name}: {len(layer):,} sentences, {words:,} words (as counted by Universal Dependencies)")
+    console.print(f"{layer.name}: {len(layer):,} sentences, {words:,} words (according to Universal Dependencies)")
     if seconds:
         own, others = peak_memory(), peak_memory(children=True)
         memory = f"{own / 2**20:,.0f} MiB" + (f" and {others / 2**20:,.0f} MiB per process" if others > own else "")
@@ -124,7 +124,7 @@ def _print_result(console: Console, layer: Layer, seconds: float) -> None:
 
 
 def _print_state(console: Console, config: AnnotateConfig, text: TextStore, folder: Path) -> None:
-    """Print how many parts are written, and the time and disk space that the others need."""
+    """Print how many parts are written, and how much time and disk space the others need."""
     missing, parts = missing_parts(folder, text), -(-len(text) // PART_SENTENCES)
     there = "parsed" if (folder / MANIFEST).exists() else f"{parts - len(missing):,} of {parts:,} parts"
     console.print(f"{there}: {folder}", soft_wrap=True)
@@ -132,13 +132,13 @@ def _print_state(console: Console, config: AnnotateConfig, text: TextStore, fold
         words, processes = _words(text, missing), config.processes or available_cores()
         rate = min(processes, len(missing)) * _rate(config, text, missing[0] * PART_SENTENCES)
         console.print(
-            f"{words:,} words to be parsed: about {clock(words / rate)} ({rate:,.0f} words/s, {processes} processes), "
-            f"{words * WORD_BYTES / 2**20:,.0f} MiB of disk space"
+            f"Parsing {words:,} words will take about {clock(words / rate)} ({rate:,.0f} words/s, "
+            f"processes={processes}) and {words * WORD_BYTES / 2**20:,.0f} MiB of disk space."
         )
 
 
 def _rate(config: AnnotateConfig, text: TextStore, first: int) -> float:
-    """Measure how many words per second one process parses, from the sentence with the index `first` on."""
+    """Measure how many words per second one process parses, starting at the sentence with the index `first`."""
     rows = range(first, min(first + PART_SENTENCES, len(text)))
     trees = load_parser(config.parser, config.corpus).trees(list(text.sentences(rows)), first)
     started, words = time.monotonic(), 0

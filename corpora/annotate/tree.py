@@ -1,17 +1,17 @@
-"""A sentence with its dependency tree, and the alignment of words with characters of the sentence."""
+"""Define a sentence with its dependency tree, and align words with the characters of a sentence."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-Span = tuple[int, int]  # index of the first character, and of the one after the last
+Span = tuple[int, int]  # index of the first character, and the index after the last
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A sentence, its words as defined by Universal Dependencies, and the dependency tree that they form."""
+    """A sentence, its words according to Universal Dependencies, and the dependency tree that they form."""
 
     sentence: str
-    starts: list[int]  # index of each word's first character; the words of a contraction may have the same
+    starts: list[int]  # index of each word's first character; the words of a contraction may start at the same one
     ends: list[int]
     lemmas: list[str]
     upos: list[str]
@@ -31,7 +31,7 @@ class Tree:
 
 
 def align(sentence: str, tokens: Iterable[str]) -> list[Span] | None:
-    """Return the span of each token in a sentence; None unless the tokens are the whole sentence, apart from spaces.
+    """Return the span of each token in a sentence, or None if the tokens don't spell it, apart from white space.
 
     >>> align("10 000 dogs .", ["10000", "dogs", "."])
     [(0, 6), (7, 11), (12, 13)]
@@ -49,7 +49,7 @@ def align(sentence: str, tokens: Iterable[str]) -> list[Span] | None:
 
 
 def word_spans(sentence: str, span: Span, forms: Sequence[str]) -> list[Span]:
-    """Return the spans of a token's words: parts of its span if the words spell it, otherwise the whole span for each.
+    """Return the spans of a token's words. If the words don't spell the token, each has the token's whole span.
 
     >>> word_spans("I don't", (2, 7), ["do", "n't"]), word_spans("zum Arzt", (0, 3), ["zu", "dem"])
     ([(2, 4), (4, 7)], [(0, 3), (0, 3)])

@@ -1,5 +1,5 @@
-"""Find the sentences with a construction by patterns over their dependency trees, or by a regular expression.
+"""Find the sentences with a construction, using patterns over their dependency trees or a regular expression.
 
-patterns.py defines the language of patterns, which is that of spaCy's DependencyMatcher, and of the rules that rewrite
-a match. matcher.py matches patterns to a tree. matches.py searches a whole text once and stores what it found.
+patterns.py defines patterns, in the syntax of spaCy's DependencyMatcher, and rules, which rewrite a match. matcher.py
+matches patterns to a tree. matches.py searches a whole text once, and stores what it finds.
 """

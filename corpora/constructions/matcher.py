@@ -1,14 +1,16 @@
 """Match a filter's patterns to trees.
 
 Patterns have the same meaning as in spaCy's DependencyMatcher, which finds the same matches but takes at least seven
-times as long on the trees of UD English EWT: it tries every combination of words that pass the tests of the nodes, up
-to words ** nodes. Here, a pattern is treated as a tree, because each node is joined to only one earlier node. From the
-leaves up, a word stays a candidate for a node only if each node joined to it has a candidate in the right relation. The
-candidates left at the anchor are the anchors of matches, found in O(nodes x words ** 2) (Yannakakis 1981), and any
-choice from the anchor down completes the match.
+times as long on the trees of UD English EWT. It tries every combination of words that pass the node tests, which can be
+words ** nodes combinations.
 
-An occurrence of a construction is a word that is the anchor of a match. It belongs to the first pattern that matches,
-and its other nodes are the first words, in the order of the sentence, that complete the match.
+Our algorithm treats a pattern as a tree, because each node is joined to only one earlier node. From the leaves up, a
+word stays a candidate for a node only if each node joined to it has a candidate in the right relation. The candidates
+that are left at the anchor are the anchors of matches. They are found in O(nodes x words ** 2) (Yannakakis 1981), and
+any choice from the anchor down completes the match.
+
+An occurrence of a construction is a word that is the anchor of a match. It belongs to the first pattern that matches.
+Its other nodes are the first words, in the order of the sentence, that complete the match.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,11 +39,11 @@ class Occurrence:
     """A match of a pattern."""
 
     pattern: int  # index of the pattern in the filter
-    words: dict[str, int]  # index of the word for each node by name, the anchor first
+    words: dict[str, int]  # word index for each node by name, beginning with the anchor
 
 
 class Matcher:
-    """Finds the occurrences of a filter's patterns in trees."""
+    """A matcher, which finds the occurrences of a filter's patterns in trees."""
 
     def __init__(self, config: FilterConfig):
         """Compile the patterns. Raises ConfigError if one is invalid."""
@@ -49,9 +51,9 @@ class Matcher:
         self._patterns = [_Restricted(pattern, without) for pattern in patterns]
 
     def occurrences(self, tree: Tree) -> list[Occurrence]:
-        """Return the occurrences of the construction in a tree, in the order of the patterns and with each anchor once.
+        """Return the occurrences of the construction in a tree, in the order of the patterns and once per anchor.
 
-        Raises ConfigError for a regular expression that takes too long.
+        Raises ConfigError if a regular expression takes too long.
         """
         words = _Words(tree)
         first: dict[int, Occurrence] = {}
@@ -62,7 +64,7 @@ class Matcher:
 
 
 class _Words(dict[str, Sequence[str]]):
-    """The words of a tree by attribute, which are read when a test first needs them."""
+    """The words of a tree by attribute. An attribute is read when a test first needs it."""
 
     def __init__(self, tree: Tree):
         super().__init__()
@@ -74,14 +76,14 @@ class _Words(dict[str, Sequence[str]]):
 
 
 class _Restricted:
-    """A pattern, and the exceptions (patterns of `without`) whose anchor is one of its nodes."""
+    """A pattern, and the exceptions (patterns in `without`) whose anchor is one of its nodes."""
 
     def __init__(self, pattern: Pattern, without: Sequence[Pattern]):
         self.nodes = pattern
         names = {node.name for node in pattern}
         self._needed = [(test.attribute, test.needed) for node in pattern for test in node.tests if test.needed]
         self._without = [(other, _shared(pattern, other)) for other in without if other[0].name in names]
-        # The nodes that decide whether an exception applies, and those between them and the anchor. Only their
+        # The nodes that determine whether an exception applies, and the nodes between them and the anchor. Only their
         # combinations are tried, because the choice of words for other nodes makes no difference.
         decisive = {0} | {index for _, shared in self._without for index in shared.values()}
         for index in reversed(range(len(pattern))):
@@ -91,9 +93,9 @@ class _Restricted:
         self._others = [index for index in range(len(pattern)) if index not in decisive]
 
     def matches(self, words: _Words) -> Iterator[tuple[int, dict[str, int]]]:
-        """Yield each anchor of a match, and the first match with it: the word of each node by name."""
+        """Yield the anchor of each match, and the first match with it as a dictionary from node names to words."""
         if not all(value in words[attribute] for attribute, value in self._needed):
-            return  # quickly excludes most sentences
+            return  # this quickly excludes most sentences
         heads = words.tree.heads
         candidates = _consistent(self.nodes, _passing(self.nodes, words), heads)
         if not candidates[0]:
@@ -111,7 +113,7 @@ class _Restricted:
     def _completed(
         self, match: dict[int, int], nodes: Sequence[int], candidates: Candidates, heads: Sequence[int]
     ) -> Iterator[dict[int, int]]:
-        """Yield each way to add words for `nodes` to a match that has words for the nodes that they are joined to."""
+        """Yield each way to add words for `nodes` to a match. The nodes that they are joined to must have words."""
         if not nodes:
             yield match
             return
@@ -122,7 +124,7 @@ class _Restricted:
 
 
 def _shared(pattern: Pattern, other: Pattern) -> dict[int, int]:
-    """Return the nodes that two patterns share by name, as a mapping from indices in `other` to those in `pattern`."""
+    """Return the nodes that two patterns share by name, mapping indices in `other` to indices in `pattern`."""
     names = {node.name: index for index, node in enumerate(pattern)}
     return {index: names[node.name] for index, node in enumerate(other) if node.name in names}
 
@@ -130,7 +132,7 @@ def _shared(pattern: Pattern, other: Pattern) -> dict[int, int]:
 def _extends(
     other: Pattern, shared: Mapping[int, int], passing: Candidates, match: Mapping[int, int], heads: Sequence[int]
 ) -> bool:
-    """Return True if `other` matches with the words that a match has for the nodes that they share."""
+    """Return True if `other` matches with the words that the match already assigns to shared nodes."""
     candidates = [
         words if index not in shared else [match[shared[index]]] if match[shared[index]] in words else []
         for index, words in enumerate(passing)
@@ -139,7 +141,7 @@ def _extends(
 
 
 def _passing(nodes: Sequence[Node], words: _Words) -> Candidates:
-    """Return the words that pass the tests of each node. After a node without any, all others get none."""
+    """Return the words that pass each node's tests. If a node has none, all later nodes get none."""
     candidates: Candidates = []
     for node in nodes:
         passing = list(range(len(words.tree))) if not candidates or candidates[-1] else []
@@ -151,7 +153,7 @@ def _passing(nodes: Sequence[Node], words: _Words) -> Candidates:
 
 
 def _consistent(nodes: Pattern, passing: Candidates, heads: Sequence[int]) -> Candidates:
-    """Return the passing words of each node for which all nodes joined to it can be matched, directly or indirectly."""
+    """Keep each node's passing words for which all nodes joined to it, directly or indirectly, can be matched."""
     if not all(passing):
         return [[] for _ in nodes]
     candidates = list(passing)

@@ -1,13 +1,13 @@
-"""Find the sentences of a text that have a construction, once per filter.
+"""Find the sentences of a text that contain a construction, once per filter.
 
     store/<corpus>/matches-<digest>/
         sentences.npy       indices of the matching sentences, ascending
         occurrences.npy     (occurrences, 2): sentence and pattern; only if the filter has patterns over trees
-        words.npy           (occurrences, nodes): the word of each node of the pattern, -1 beyond its last node
-        manifest.json       written last: patterns or expression, digests of text and annotation
+        words.npy           (occurrences, nodes): the word of each node of the pattern, -1 after its last node
+        manifest.json       written last; contains patterns or expression, and digests of text and annotation
 
 Patterns search all trees of an annotation. Regular expressions search the sentences of the train split. They use the
-package `regex`, a superset of Python's `re` that has a time limit.
+package `regex`, a superset of Python's `re` that supports a time limit.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,18 +30,18 @@ from pairscale.machine import available_cores
 from pairscale.progress import with_progress
 
 BATCH = 4_000  # sentences to search at a time: one part of an annotation
-ALONE = 200_000  # up to this many sentences, one process is faster than starting several
+ALONE = 200_000  # for up to this many sentences, one process is faster than several
 LINE_SECONDS = 1.0  # time limit for searching one sentence with a regular expression
 
 
 @dataclass(frozen=True)
 class Matches:
-    """The sentences that have a construction, and its occurrences, which are empty for a regular expression."""
+    """The sentences that contain a construction, and its occurrences, which are empty for a regular expression."""
 
     sentences: npt.NDArray[np.int64]  # indices, ascending
     digest: str
     places: npt.NDArray[np.int64]  # (occurrences, 2): sentence and pattern
-    words: npt.NDArray[np.int32]  # (occurrences, nodes): word of each node of the pattern, -1 beyond its last
+    words: npt.NDArray[np.int32]  # (occurrences, nodes): word of each node of the pattern, -1 after its last node
     nodes: list[list[str]]  # names of the nodes of each pattern
 
     def occurrences(self) -> Iterator[tuple[int, int, dict[str, int]]]:
@@ -51,15 +51,15 @@ class Matches:
 
 
 def find_matches(text: TextStore, config: FilterConfig | RegexFilter, layer: Layer | None) -> Matches:
-    """Return the matches of a filter in a text. Search for them if they are not stored.
+    """Return the matches of a filter in a text. If they are not stored, search for them and store them.
 
     Args:
         text: The text.
         config: The filter.
         layer: The annotation to search; None for a regular expression.
 
-    Raises ConfigError if a regular expression takes too long, and StoreError if text, annotation or matches are
-    damaged.
+    Raises ConfigError if a regular expression takes too long. Raises StoreError if the text, the annotation or the
+    matches are damaged.
     """
     folder = matches_folder(text.folder.parent, config, layer)
     made: dict[str, Any] = {"text": text.digest}
@@ -76,7 +76,7 @@ def find_matches(text: TextStore, config: FilterConfig | RegexFilter, layer: Lay
 
 
 def matches_folder(corpus: Path, config: FilterConfig | RegexFilter, layer: Layer | None) -> Path:
-    """Return the folder of a filter's matches, store/<corpus>/matches-<digest>; `corpus` is store/<corpus>."""
+    """Return the folder of a filter's matches, store/<corpus>/matches-<digest>. `corpus` is store/<corpus>."""
     what = [config.regex] if isinstance(config, RegexFilter) else [config.patterns, config.without]
     return corpus / f"matches-{sha256_json([*what, layer and layer.digest])[:16]}"
 
@@ -95,9 +95,9 @@ def _matching_sentences(text: TextStore, config: RegexFilter) -> Arrays:
                 matches.append(index)
         except TimeoutError:
             raise ConfigError(
-                f"filter.regex={config.regex}: takes more than {LINE_SECONDS:.0f} s for one sentence of "
-                f"{len(sentence):,} characters ({text.folder / 'text.txt'}:{index + 1}). Avoid nested "
-                "repetitions such as (a+)+."
+                f"filter.regex={config.regex}: this expression takes more than {LINE_SECONDS:.0f} s for one sentence "
+                f"of {len(sentence):,} characters ({text.folder / 'text.txt'}:{index + 1}). Avoid nested repetitions "
+                "such as (a+)+."
             ) from None
     return {"sentences": np.array(matches, np.int64)}
 
@@ -121,7 +121,7 @@ def _occurrences(text: TextStore, layer: Layer, config: FilterConfig) -> Arrays:
 
 
 def _search(layer: Layer, config: FilterConfig) -> Callable[[range], list[tuple[int, Occurrence]]]:
-    """Return a function that finds the occurrences in a range of sentences, each with its sentence."""
+    """Return a function that finds the occurrences in a range of sentences, and returns each with its sentence."""
     matcher = Matcher(config)
 
     def search(batch: range) -> list[tuple[int, Occurrence]]:

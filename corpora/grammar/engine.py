@@ -1,23 +1,23 @@
-"""A weighted phrase-structure grammar with features, over tables of words, which are read from files.
+"""Read and compile weighted phrase-structure grammars with features and tables of words, and draw sentences from them.
 
 corpora/grammar/symbols.py defines the notation. For each combination of its features' values, a phrase is compiled once
-into a weighted choice without features, so that drawing is a walk through choices. Only a line with labels is filled as
-it is drawn, because its later words depend on the rows that are drawn first.
+into a weighted choice without features, so that drawing is a walk through choices. A line with labels is filled only
+when it is drawn, because its later words depend on the rows that are drawn first.
 
     grammar.yaml
       variables      The values of each variable, which is a letter.
       phrases        Heading[features]: {line: weight}. All headings that match a phrase are used. A literal feature
                      matches if it shares a value with the phrase's feature.
-      zipf           Weights for tables without a column `weight`: the r-th matching row has the weight
+      zipf           Weights for tables without a column `weight`. The r-th matching row has the weight
                      (r + shift) ** -exponent. With null, all weights are equal.
-      length         Minimum and maximum number of words in a sentence, including the final mark. Any, if absent.
+      length         Minimum and maximum number of words in a sentence, including the final mark. No limits by default.
       document       Minimum and maximum number of sentences per document, if the grammar generates text.
-      spelling       english or mandarin
+      spelling       Either english or mandarin.
       vowel_sound    Words that begin with a vowel sound but a consonant letter, such as [hour].
       consonant_sound  Words that begin with a consonant sound but a vowel letter, such as [university].
       distinct       Tables whose rows occur only once in a pair, except through a label.
-      aliases        Additional names for columns, table: {form: column}, such as {verb: {singular: third}}.
-      macros         name: texts. A skeleton with $name becomes several skeletons, one with each text.
+      aliases        Additional names for columns, as table: {form: column}, such as {verb: {singular: third}}.
+      macros         Lists of texts by name. A skeleton with $name becomes several skeletons, one per text.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ Rows = tuple[list[Row], list[float]]  # matching rows, and their cumulative weig
 
 
 class English:
-    """English spelling: spaces between words but not before a mark, "an" before a vowel, and a capital at the start."""
+    """English spelling, with spaces between words but not before marks, "an" before vowels, and an initial capital."""
 
     def __init__(self, vowel: Collection[str] = (), consonant: Collection[str] = ()):
-        """Take words whose first sound is a vowel ("hour") or consonant ("university") unlike their first letter."""
+        """Store words that begin with a `vowel` sound but a consonant letter ("hour"), or vice versa ("university")."""
         self._sounds = dict.fromkeys(vowel, True) | dict.fromkeys(consonant, False)
 
     def spell(self, words: Sequence[str]) -> list[str]:
-        """Return the words of a sentence, or of its beginning, as they are written."""
+        """Spell the words of a sentence or of its beginning."""
         spelt = list(words)
         for index, word in enumerate(words[:-1]):
             if (word == "a" or word.endswith(" a")) and self._begins_with_vowel(words[index + 1]):
@@ -66,16 +66,16 @@ class English:
         return self._sounds.get(first, first[0] in "aeiou")
 
     def text(self, spelt: Sequence[str]) -> str:
-        """Return the text of a sentence, or of its beginning, from spelt words."""
+        """Join the spelt words of a sentence or of its beginning."""
         return "".join(word if word in MARKS else f" {word}" for word in spelt)[1:]
 
     def length(self, spelt: Sequence[str]) -> int:
-        """Return the length that must be the same for both sentences of a pair, just like their number of entries."""
+        """Return a sentence's length. Both sentences of a pair must have the same length and number of entries."""
         return len(spelt)
 
 
 class Mandarin:
-    """Mandarin spelling: words without spaces. It has the same methods as `English`."""
+    """Mandarin spelling, without spaces between words. It has the same methods as `English`."""
 
     def spell(self, words: Sequence[str]) -> list[str]:
         return list(words)
@@ -92,29 +92,29 @@ class Choice:
     """A weighted choice between alternatives."""
 
     shares: list[float]  # cumulative probabilities
-    alternatives: list[str | tuple[str | Choice, ...] | Frame]  # a word, a reversed sequence, or a line with labels
+    alternatives: list[str | tuple[str | Choice, ...] | Frame]  # words, reversed sequences, or lines with labels
 
 
 @dataclass(slots=True, eq=False)
 class Draw:
-    """One draw for a line: a phrase, or a row of a table that has all `forms`."""
+    """One draw for a line. It draws a phrase, or a table's row that has all `forms`."""
 
     symbol: Symbol
     forms: tuple[str, ...]
     needs: tuple[tuple[str, int, str], ...]  # references to cells of earlier rows: text, number of the draw, column
-    sources: dict[tuple[str, ...], Rows | Choice] = field(default_factory=dict)  # what to draw from, by those cells
+    sources: dict[tuple[str, ...], Rows | Choice] = field(default_factory=dict)  # what to draw from, by cells in needs
 
 
 class Part(NamedTuple):
     """A place in a sentence that a draw fills."""
 
     draw: int  # number of the draw
-    form: str | None  # which form of a table's row; None for a phrase
+    form: str | None  # column of the drawn row; None for a phrase
 
 
 @dataclass(slots=True, eq=False)
 class Frame:
-    """A line, or the two sides of a template, without variables: its draws in order, and the parts of each side."""
+    """A line, or the two sides of a template, without variables. It has draws in order, and the parts of each side."""
 
     draws: list[Draw]
     sides: list[list[Part]]
@@ -129,14 +129,14 @@ class Line(NamedTuple):
 
 
 class _Option(NamedTuple):
-    """An alternative of a phrase that is being compiled. The options from one line share the line's weight."""
+    """An alternative of a phrase that is being compiled. All options from one line share its weight."""
 
     alternative: str | tuple[str | Choice, ...] | Frame
     line: int
     weight: float
 
     def choices(self) -> Iterator[Choice]:
-        """Yield the choices that must have alternatives for this option to be drawable."""
+        """Yield the choices that must have alternatives, so that this option can be drawn."""
         if isinstance(self.alternative, Frame):
             sources = (source for draw in self.alternative.draws for source in draw.sources.values())
             yield from (source for source in sources if isinstance(source, Choice))
@@ -145,9 +145,9 @@ class _Option(NamedTuple):
 
 
 class Grammar:
-    """A grammar over tables of words, which is compiled as it is used. `knows` restricts the words as in Lexicon.
+    """A grammar over tables of words, which is compiled on demand. `knows` restricts the words as in Lexicon.
 
-    Raises InputError if the grammar is wrong or does not fit the tables.
+    Raises InputError if the grammar is invalid or doesn't fit the tables.
     """
 
     def __init__(
@@ -157,16 +157,16 @@ class Grammar:
         knows: Callable[[str], bool] | None = None,
     ):
         if unknown := sorted(set(description) - set(_KEYS)):
-            raise InputError(f"grammar.yaml: unknown key {unknown[0]}. The keys are {', '.join(_KEYS)}.")
+            raise InputError(f"grammar.yaml: there is no key '{unknown[0]}'. Use only {', '.join(_KEYS)}.")
         if missing := [key for key in _REQUIRED if key not in description]:
-            raise InputError(f"grammar.yaml: key {missing[0]} is missing. Required: {', '.join(_REQUIRED)}.")
+            raise InputError(f"grammar.yaml: the key '{missing[0]}' is missing. Add it.")
         self.variables: dict[str, list[str]] = description["variables"]
         self.length = _range(description.get("length"))
         self.document = _range(description.get("document"))
         sounds = [description.get(key) or () for key in ("vowel_sound", "consonant_sound")]
         spellings: dict[str, English | Mandarin] = {"english": English(*sounds), "mandarin": Mandarin()}
         if (spelling := description.get("spelling", "english")) not in spellings:
-            raise InputError(f"grammar.yaml: spelling: {spelling}: must be {' or '.join(spellings)}.")
+            raise InputError(f"grammar.yaml: there is no spelling '{spelling}'. Use {' or '.join(spellings)}.")
         self.spelling = spellings[spelling]
         self.macros: dict[str, list[str]] = description.get("macros") or {}
         tables = {**tables}
@@ -191,7 +191,8 @@ class Grammar:
         base = sorted({name.lstrip("-") for name in names} - set(fixed))
         if undeclared := [name for name in base if name not in self.variables]:
             raise InputError(
-                f"'{undeclared[0]}': no such variable in grammar.yaml. Declared: {', '.join(self.variables)}."
+                f"'{undeclared[0]}': grammar.yaml doesn't declare this variable. Declare it, or use "
+                f"{', '.join(self.variables)}."
             )
         others = [name for name in names if name.startswith("-")]
         bindings: list[Binding] = []
@@ -215,7 +216,7 @@ class Grammar:
         return self._compiled[symbol]
 
     def _expand(self, symbol: Symbol, fresh: dict[Symbol, list[_Option]]) -> Choice:
-        """Return the choice of a symbol, and collect its alternatives in `fresh` if it is new."""
+        """Return the choice of a symbol. If it is new, collect its alternatives in `fresh`."""
         if symbol in self._compiled:
             return self._compiled[symbol]
         self._compiled[symbol] = choice = Choice([], [])  # first, because a phrase may contain itself
@@ -268,9 +269,11 @@ class Grammar:
         return tuple(reversed(nodes))
 
     def _match(self, heading: Symbol, symbol: Symbol) -> Binding | None:
-        """Return the values that a phrase gives to a heading's variables; None if the phrase does not match."""
+        """Return the values of a heading's variables for a phrase, or None if the phrase does not match."""
         if len(heading.arguments) != len(symbol.arguments):
-            raise InputError(f"grammar.yaml: {symbol}: must have as many features as {heading}.")
+            raise InputError(
+                f"grammar.yaml: {symbol} and {heading} have different numbers of features. Correct one of them."
+            )
         binding: dict[str, str] = {}
         for pattern, value in zip(heading.arguments, symbol.arguments, strict=True):
             allowed = self.variables.get(pattern, pattern.split("|"))
@@ -280,7 +283,7 @@ class Grammar:
         return binding
 
     def _settle(self, fresh: dict[Symbol, list[_Option]]) -> None:
-        """Set the alternatives of the choices in `fresh`, except those that cannot be drawn."""
+        """Set the alternatives of the choices in `fresh`, without alternatives that cannot be drawn."""
         alive: set[int] = set()
 
         def drawable(option: _Option) -> bool:
@@ -303,10 +306,10 @@ class Grammar:
             choice.shares = [share / total for share in itertools.accumulate(weights)]
             choice.shares[-1:] = [1.0] if options else []
         symbols = {id(choice): symbol for symbol, choice in self._compiled.items()} if dead else {}
-        for symbol in reversed(dead):  # parts come after the symbols that contain them
+        for symbol in reversed(dead):  # because parts come after the symbols that contain them
             parts = (choice for option in fresh[symbol] for choice in option.choices() if not choice.alternatives)
             reasons = (self._reasons.get(symbols[id(choice)]) for choice in parts)
-            self._reasons.setdefault(symbol, next(filter(None, reasons), f"{symbol}: never ends"))
+            self._reasons.setdefault(symbol, next(filter(None, reasons), f"{symbol}: this phrase never ends"))
 
     def frame(
         self, sides: Sequence[Sequence[tuple[Hashable, Symbol]]], expand: Callable[[Symbol], Choice] | None = None
@@ -314,20 +317,20 @@ class Grammar:
         """Compile symbols without variables into a frame.
 
         Args:
-            sides: The symbols of each side, each with a key. Symbols with the same key, such as a label, are one draw.
-            expand: Function that compiles a phrase; None for `choice`, which also checks that dependent symbols can be
-                drawn.
+            sides: The symbols of each side with their keys. Symbols with the same key, such as a label, are one draw.
+            expand: Function that compiles a phrase. With None, `choice` is used, and dependent symbols are checked to
+                be drawable.
 
-        Raises InputError if labels don't fit together, and NothingFits if nothing can be drawn for a symbol.
+        Raises InputError if labels are inconsistent, and NothingFits if nothing can be drawn for a symbol.
         """
-        kinds: dict[Hashable, Symbol] = {}  # symbols without form and label
+        kinds: dict[Hashable, Symbol] = {}  # symbols without their forms and labels
         forms: dict[Hashable, dict[str, None]] = {}
         for key, symbol in itertools.chain.from_iterable(sides):
             kind = symbol._replace(form=None, label=None)
             before = kinds.setdefault(key, kind)
             if before.name != kind.name or ((key in forms) != (symbol.form is not None) and before is not kind):
-                raise InputError(f"{symbol}: {before} has the same label.")
-            if kind.arguments != before.arguments:  # conditions are combined; a phrase may have a feature twice
+                raise InputError(f"{symbol} and {before} have the same label. Use another label for one of them.")
+            if kind.arguments != before.arguments:  # conditions are combined, but a phrase may have a feature twice
                 kinds[key] = kind._replace(arguments=tuple(dict.fromkeys([*before.arguments, *kind.arguments])))
             if symbol.form is not None:
                 forms.setdefault(key, {})[symbol.form] = None
@@ -347,7 +350,7 @@ class Grammar:
         return Frame(draws, [[Part(order[key], symbol.form) for key, symbol in side] for side in sides])
 
     def _check_dependents(self, draws: Sequence[Draw]) -> None:
-        """Raise NothingFits if a draw refers to one other draw, and none of its rows leaves anything to draw."""
+        """Raise NothingFits if a draw depends on a single other draw, and nothing can be drawn for any of its rows."""
         for draw in draws:
             referents = {number for _, number, _ in draw.needs}
             source = draws[referents.pop()].sources.get(()) if len(referents) == 1 else None
@@ -361,11 +364,14 @@ class Grammar:
                             raise
 
     def _order(self, kinds: Mapping[Hashable, Symbol], forms: Mapping[Hashable, Any]) -> dict[Hashable, int]:
-        """Number the draws in the order of the line, but each after those that it refers to."""
+        """Number the draws in the order of the line, but each draw after the draws that it refers to."""
         for kind in kinds.values():
             for text, (label, column) in kind.references().items():
                 if label not in forms:
-                    raise InputError(f"{kind}: {text}: the line has no row '{label}:table.form'.")
+                    raise InputError(
+                        f"{kind}: {text}: there is no row '{label}:table.form' in this line. Add it, or use another "
+                        "label."
+                    )
                 self.lexicon.check_columns(kinds[label], [column])
         order: dict[Hashable, int] = {}
         while len(order) < len(kinds):
@@ -373,7 +379,10 @@ class Grammar:
             references = ((key, kinds[key].references().values()) for key in waiting)
             ready = next((key for key, cells in references if all(label in order for label, _ in cells)), None)
             if ready is None:
-                raise InputError(f"{', '.join(str(kinds[key]) for key in waiting)}: labels refer to each other.")
+                raise InputError(
+                    f"{', '.join(str(kinds[key]) for key in waiting)}: these labels refer to each other. Remove one of "
+                    "the references."
+                )
             order[ready] = len(order)
         return order
 
@@ -386,7 +395,7 @@ class Grammar:
         return rows, list(itertools.accumulate(weights))
 
     def fill(self, frame: Frame, rng: random.Random) -> list[Row | list[str]]:
-        """Draw a row, or words, for each draw of a frame. Raises NothingFits if none fits the rows drawn before it."""
+        """Draw a row or words for each draw of a frame. Raises NothingFits if nothing fits the rows drawn earlier."""
         contents: list[Row | list[str]] = []
         for draw in frame.draws:
             cells = tuple([contents[number][column] for _, number, column in draw.needs])  # type: ignore[call-overload]
@@ -410,7 +419,7 @@ class Grammar:
                 words += content
             else:
                 assert form is not None, "a part with a row has a form"
-                again = number in seen  # the same row by its label, which does not count as a second entry
+                again = number in seen  # the row has been used, under the same label, so it isn't a second entry
                 words.append(content[form] if again else self.lexicon.entry(frame.draws[number].symbol, content, form))
                 seen.add(number)
         return words
@@ -422,7 +431,7 @@ class Grammar:
     def _walk(self, choice: Choice, rng: random.Random) -> list[str]:
         words: list[str] = []
         stack: list[str | Choice] = [choice]
-        uniform = rng.random  # the only method of `random` that returns the same numbers in all versions of Python
+        uniform = rng.random  # the only method of Random that returns the same numbers in all versions of Python
         while stack:
             node = stack.pop()
             if isinstance(node, str):
@@ -443,7 +452,7 @@ def _range(bounds: Sequence[int] | None) -> range | None:
 
 
 def read_grammar(folder: Path, knows: Callable[[str], bool] | None = None) -> Grammar:
-    """Read a grammar from a folder with grammar.yaml and lexicon/*.tsv. Raises InputError if these don't fit together.
+    """Read a grammar from a folder with grammar.yaml and lexicon/*.tsv. Raises InputError if they are inconsistent.
 
     `knows` restricts the words as in Lexicon.
     """

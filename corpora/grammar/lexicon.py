@@ -1,4 +1,4 @@
-"""Tables of words, from which rows are selected by conditions, forms and, optionally, a vocabulary."""
+"""Read tables of words, and select their rows by conditions, forms and, optionally, a vocabulary."""
 
 import csv
 from collections.abc import Callable, Iterable, Mapping
@@ -13,11 +13,11 @@ Row = dict[str, str]  # cells by column
 
 
 class NothingFits(InputError):
-    """No word of the lexicon, or of the vocabulary that restricts it, fits a well-formed symbol."""
+    """The error for a valid symbol that doesn't fit any word of the lexicon, or of the restricting vocabulary."""
 
 
 class Entry(str):
-    """A word that knows its row, drawn from a table whose rows must be distinct within a pair."""
+    """A word with its row, drawn from a table whose rows must be distinct within a pair."""
 
     row: Row
 
@@ -27,11 +27,11 @@ class Lexicon:
 
     Args:
         tables: The rows of each table by its name.
-        zipf: "shift" and "exponent": the r-th matching row has the weight (r + shift) ** -exponent. With None, all
-            rows have the same weight. A column `weight` overrides both.
-        distinct: Tables whose words are drawn as entries that know their row.
-        knows: Function that returns True if a word is in the vocabulary; all other forms count as missing. None for
-            no restriction.
+        zipf: The values of "shift" and "exponent". The r-th matching row has the weight (r + shift) ** -exponent. With
+            None, all rows have the same weight. A column `weight` overrides both.
+        distinct: Tables whose words are drawn as `Entry`, with their row.
+        knows: Function that returns True if a word is in the vocabulary. All other forms are treated as missing. None
+            for no restriction.
     """
 
     def __init__(
@@ -48,7 +48,10 @@ class Lexicon:
         self._matches: dict[tuple[Symbol, tuple[str, ...]], tuple[list[Row], list[float]] | str] = {}
         self._met: dict[tuple[str, str], frozenset[int]] = {}
         if missing := sorted(self.distinct - set(tables)):
-            raise InputError(f"grammar.yaml: distinct: the lexicon has no table '{missing[0]}'.")
+            raise InputError(
+                f"grammar.yaml: distinct: the lexicon has no table '{missing[0]}'. Add the table, or remove it from "
+                "`distinct`."
+            )
 
     def check_known(self, word: str) -> None:
         """Raise NothingFits if a word is not in the vocabulary."""
@@ -56,16 +59,16 @@ class Lexicon:
             raise NothingFits(f"'{word}' is not in the vocabulary")
 
     def rows(self, symbol: Symbol, forms: Iterable[str]) -> tuple[list[Row], list[float]]:
-        """Return the rows of a table that meet a symbol's conditions and have all `forms`, and their weights.
+        """Return a table's rows that meet a symbol's conditions and have all `forms`, and the rows' weights.
 
-        Raises InputError if there is no such table or column, and NothingFits if no row matches.
+        Raises InputError if the table or a column doesn't exist, and NothingFits if no row matches.
         """
         key = symbol, tuple(forms)
         if key not in self._matches:
             try:
                 self._matches[key] = self._rows(*key)
             except NothingFits as error:
-                self._matches[key] = str(error)  # cached because the same failures recur often
+                self._matches[key] = str(error)  # cached, because the same failures recur often
         match = self._matches[key]
         if isinstance(match, str):
             raise NothingFits(match)
@@ -91,7 +94,7 @@ class Lexicon:
         return fit, [(rank + shift) ** -exponent for rank in range(1, len(fit) + 1)]
 
     def _meeting(self, table: str, condition: str) -> frozenset[int]:
-        """Return the numbers of the rows that meet a condition, cached because symbols share most conditions."""
+        """Return the numbers of the rows that meet a condition. Cache them, because symbols share most conditions."""
         key = table, condition
         if key not in self._met:
             column, _, values = condition.partition("=")
@@ -101,12 +104,13 @@ class Lexicon:
         return self._met[key]
 
     def check_columns(self, symbol: Symbol, forms: Iterable[str]) -> None:
-        """Raise InputError unless there is a table with columns for all conditions of a symbol and for all `forms`."""
+        """Raise InputError unless the symbol's table exists and has columns for all its conditions and all `forms`."""
         rows = self._tables.get(symbol.name)
         columns = [*(argument.partition("=")[0].rstrip("!") for argument in symbol.arguments), *forms]
         if not rows or not set(columns) <= set(rows[0]):
             raise InputError(
-                f"{symbol}: the lexicon has no table '{symbol.name}' with the columns {', '.join(columns)}."
+                f"{symbol}: the lexicon has no table '{symbol.name}' with the columns {', '.join(columns)}. Add them, "
+                "or correct the symbol."
             )
 
     def entry(self, symbol: Symbol, row: Row, form: str) -> str:
@@ -119,20 +123,24 @@ class Lexicon:
 
 
 def with_aliases(table: str, rows: list[Row], names: Mapping[str, str]) -> list[Row]:
-    """Add a column for each alias in `names` (alias: column). Raises InputError for an unknown column."""
+    """Add a column for each alias. `names` maps aliases to columns. Raises InputError for an unknown column."""
     for column in names.values():
         if not rows or column not in rows[0]:
-            raise InputError(f"grammar.yaml: aliases: the lexicon has no table '{table}' with the column {column}.")
+            raise InputError(
+                f"grammar.yaml: aliases: the lexicon has no table '{table}' with the column '{column}'. Correct the "
+                "alias."
+            )
     return [{**row, **{alias: row[column] for alias, column in names.items()}} for row in rows]
 
 
 def read_table(file: Path) -> list[Row]:
-    """Read the rows of a table of words. Raises InputError, with the line, for an empty or missing cell."""
+    """Read the rows of a table of words. Raises InputError, with the line, if a cell is empty or missing."""
     with file.open(encoding="utf-8", newline="") as lines:
         header, *rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header) or not all(row):
             raise InputError(
-                f"{file}:{number}: must have {len(header)} non-empty cells ({', '.join(header)}), but is {row}."
+                f"{file}:{number}: the cells of this line are {row}. It must have {len(header)} non-empty cells "
+                f"({', '.join(header)})."
             )
     return [dict(zip(header, row, strict=True)) for row in rows]

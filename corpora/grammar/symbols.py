@@ -1,13 +1,13 @@
-"""The notation of grammars and templates, in which a line consists of symbols.
+"""Parse the notation of grammars and templates, in which a line consists of symbols.
 
-    Phrase[n, c]             a phrase of grammar.yaml, with the values of its features
-    noun.n[class=person]     the form in column n of a row of noun.tsv that meets the conditions
+    Phrase[n, c]             a phrase in grammar.yaml, with the values of its features
+    noun.n[class=person]     the form in column n, from a row of noun.tsv that meets the conditions
     near                     the word itself, or a mark
-    v:verb.past[frame=x]     a row with a label: the same label in a line means the same row, and elsewhere in the line
-                             v.object means that row's cell, as in noun.n[class=v.object] or NP[n, v.object]
+    v:verb.past[frame=x]     a row with a label. In a line, the same label means the same row. v.object means this row's
+                             cell in the column `object`, as in noun.n[class=v.object] or NP[n, v.object].
 
-Cells and values are sets separated by "|": column=value is true if they share a value, and column!=value if they don't.
-A single letter that grammar.yaml declares is a variable. -n is any value other than that of n.
+Cells and values are sets separated by "|". column=value is true if they share a value, and column!=value is true if
+they don't. A single letter that grammar.yaml declares is a variable. -n is any declared value other than that of n.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from pairscale.errors import InputError
 
-MARKS = frozenset([".", "?", "!", ",", ";", "。", "？", "！", "，", "、", "'s"])  # have no space before them
+MARKS = frozenset([".", "?", "!", ",", ";", "。", "？", "！", "，", "、", "'s"])  # written without a space before them
 
-Binding = Mapping[str, str]  # values of variables, and of references after their rows are drawn
+Binding = Mapping[str, str]  # values of variables and, after rows are drawn, of references
 
 _SYMBOL = re.compile(
     r"(?:(?P<label>[a-z][a-z0-9_]*):)?(?P<name>[A-Za-z_]+)(?:\.(?P<form>-?[a-z_]+))?(?:\[(?P<arguments>[^\]]*)\])?"
@@ -33,7 +33,7 @@ _REFERENCE = re.compile(r"([a-z][a-z0-9_]*)\.(-?[a-z_]+)")
 
 
 class Symbol(NamedTuple):
-    """A symbol of a line: a phrase, a form of a table's row, or a word."""
+    """A symbol in a line, which is a phrase, a form of a table's row, or a word."""
 
     name: str
     form: str | None
@@ -48,16 +48,16 @@ class Symbol(NamedTuple):
         return "phrase" if self.name[0].isupper() else "word"
 
     def references(self) -> Mapping[str, tuple[str, str]]:
-        """Return the references to cells of other rows in the line: label and column by text."""
+        """Return the symbol's references to cells of other rows, as a dictionary from texts to (label, column)."""
         return _references(self.arguments)
 
     def variables(self) -> set[str]:
-        """Return the symbol's variables, such as "n", or "-n" for a value other than that of n."""
+        """Return the symbol's variables, such as "n", or "-n" for a value that differs from n."""
         columns = (column for _, column in self.references().values())
         return {value for value in [*_values(self.arguments), *columns, self.form or ""] if _VARIABLE.fullmatch(value)}
 
     def bind(self, binding: Binding) -> Symbol:
-        """Replace the symbol's variables and references by their values in `binding`."""
+        """Replace the symbol's variables and references with their values in `binding`."""
         arguments = []
         for argument in self.arguments:
             name, equals, values = argument.rpartition("=")
@@ -75,7 +75,7 @@ def _values(arguments: tuple[str, ...]) -> list[str]:
     return [value for argument in arguments for value in argument.rpartition("=")[2].split("|")]
 
 
-@lru_cache(maxsize=2**14)  # a skeleton is bound to many values, few of which are new
+@lru_cache(maxsize=2**14)  # cached, because a skeleton is bound to many values, few of which are new
 def _references(arguments: tuple[str, ...]) -> Mapping[str, tuple[str, str]]:
     matches = ((value, _REFERENCE.fullmatch(value)) for value in _values(arguments))
     return {value: (match[1], match[2]) for value, match in matches if match}
@@ -89,12 +89,12 @@ def _bound(value: str, binding: Binding) -> str:
 
 
 def parse_symbol(text: str, where: str) -> Symbol:
-    """Parse a symbol. A mark such as "." is a word. Raises InputError, which begins with `where`."""
+    """Parse a symbol. A mark such as "." is a word. Raises InputError, with a message that begins with `where`."""
     match = _SYMBOL.fullmatch(text)
     if text in MARKS or (not match and _WORD.fullmatch(text)):
         return Symbol(text, None, ())
     if not match:
-        raise InputError(f"{where}: '{text}': must be a word, Phrase[...] or table.form[column=value].")
+        raise InputError(f"{where}: '{text}' is not a symbol. Write a word, Phrase[...] or table.form[column=value].")
     arguments = match["arguments"] or ""
     parts = tuple(filter(None, (part.strip() for part in arguments.split(","))))
     symbol = Symbol(match["name"], match["form"], parts, match["label"])
@@ -109,5 +109,5 @@ def split_symbols(text: str) -> list[str]:
 
 
 def parse_symbols(text: str, where: str) -> list[Symbol]:
-    """Parse the symbols of a line. Raises InputError, which begins with `where`, if a part is not a symbol."""
+    """Parse the symbols of a line. Raises InputError, with a message that begins with `where`, if one is invalid."""
     return [parse_symbol(part, where) for part in split_symbols(text)]

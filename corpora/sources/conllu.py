@@ -1,7 +1,7 @@
 """Read sentences and their words from treebanks and parsed text in CoNLL-U. A line "# newdoc" begins a document.
 
-Only the format is checked here, so that text can be read from files without trees. corpora/annotate/parsers/conllu.py
-turns sentences into trees.
+Only the format is checked here, because the files may lack trees. corpora/annotate/parsers/conllu.py turns sentences
+into trees.
 """
 
 import re
@@ -23,14 +23,14 @@ _PARSERS = {"id": DEFAULT_FIELD_PARSERS["id"]}  # all other fields stay as writt
 
 @dataclass
 class ConlluSentence:
-    """A sentence, without empty nodes (ids such as 8.1), because these are not words of the sentence."""
+    """A sentence without its empty nodes (ids such as 8.1), which are not words of the sentence."""
 
     file: Path
     line: int  # number of its first line in the file
-    text: str = ""  # from "# text", otherwise the tokens and the spaces between them
+    text: str = ""  # the value of "# text"; if it is missing, the tokens and the spaces between them
     begins_document: bool = False
     tokens: list[str] = field(default_factory=list)  # as written in the text
-    sizes: list[int] = field(default_factory=list)  # number of words in each token; above 1 for a multi-word token
+    sizes: list[int] = field(default_factory=list)  # number of words in each token, above 1 for a multi-word token
     words: list[Token] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)  # line number of each word in the file
 
@@ -38,7 +38,7 @@ class ConlluSentence:
 def conllu_sentences(file: Path) -> Iterator[ConlluSentence]:
     """Yield the sentences of a file.
 
-    Raises InputError, with file and line, if the file is not CoNLL-U or if "# text" does not match the words.
+    Raises InputError, with file and line, if the file is not CoNLL-U or "# text" does not match the words.
     """
     block: list[tuple[int, str]] = []
     begins_document = False  # "# newdoc" may be followed by an empty line
@@ -82,33 +82,37 @@ def _sentence(file: Path, block: list[tuple[int, str]], begins_document: bool) -
             case (first, ".", _) if first == following - 1:
                 continue
             case _:
-                raise InputError(f"{file}:{number}: id {line.split()[0]}: the id of the next word must be {following}.")
+                raise InputError(
+                    f"{file}:{number}: the id of this word is {line.split()[0]}, but must be {following}. Correct it."
+                )
         sentence.tokens.append(word["form"])
         sentence.sizes.append(size)
         spaces.append("" if "SpaceAfter=No" in word["misc"].split("|") else " ")
     if inner:
-        raise InputError(f"{file}:{number}: the last multi-word token lacks {inner} of its words.")
+        raise InputError(f"{file}:{number}: the last multi-word token lacks {inner} of its words. Add them.")
     written = "".join(token + space for token, space in zip(sentence.tokens, spaces, strict=True)).strip()
     sentence.text = sentence.text or written
     if "".join(sentence.text.split()) != "".join(written.split()):
         raise InputError(
-            f'{file}:{sentence.line}: "# text = {sentence.text[:60]}" does not match the words "{written[:60]}".'
+            f'{file}:{sentence.line}: "# text = {sentence.text[:60]}" does not match the words "{written[:60]}". '
+            "Correct one of them."
         )
     return sentence
 
 
 def _word(line: str, where: str) -> Token:
-    """Return a word with its ten fields. Raises InputError if the line is not CoNLL-U."""
+    """Read a word with its ten fields. Raises InputError if the line is not CoNLL-U."""
     columns = line.count("\t") + 1
     if columns != _FIELDS:
         raise InputError(
-            f"{where}: {columns} columns found. CoNLL-U has {_FIELDS}, separated by tabs: {', '.join(DEFAULT_FIELDS)}."
+            f"{where}: this line has {columns} columns. Use {_FIELDS} columns, separated by tabs: "
+            f"{', '.join(DEFAULT_FIELDS)}."
         )
     try:
-        # parse_line would also split at two spaces, which separate columns in some files. Here, only tabs do.
+        # parse_line also splits at two spaces, which separate columns in some files. Here, only tabs separate them.
         word = parse_line(_SPACES.sub(" ", line), DEFAULT_FIELDS, _PARSERS)
     except ParseException as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(f"{where}: this line is not valid CoNLL-U ({error}). Correct it.") from None
     if not word["form"].strip() or not word["id"]:
-        raise InputError(f"{where}: this word has no id or no form.")
+        raise InputError(f"{where}: this word has no id or no form. Add it.")
     return word

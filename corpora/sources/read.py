@@ -29,11 +29,11 @@ from pairscale.files import sha256_file, sha256_json
 from pairscale.hub import import_datasets
 
 EXPANSION = 4  # a text is typically this many times as large as its compressed file
-TEXT_BYTES = 6  # per English word
-HEADING = re.compile(r"= (?!=).+(?<!=) =")  # heading of an article in WikiText; headings of sections have more "="
+TEXT_BYTES = 6  # size of a text store per English word, in bytes
+HEADING = re.compile(r"= (?!=).+(?<!=) =")  # heading of an article in WikiText (section headings have more "=")
 BABYLM_HEADING = re.compile(r"= = = .+ = = =")  # heading of an article or book
 PARTS, VOCABULARY = ("train.txt", "valid.txt", "test.txt"), "vocab.txt"  # the files of Gulordava et al. 2018
-# Abbreviations that often stand before a name, a number or a capital; single letters (initials) count as well.
+# Abbreviations that are often followed by a name, a number or a capital. Single letters (initials) are treated alike.
 _ABBREVIATIONS = """
     mr mrs ms dr prof rev hon st sr jr gen col maj capt lt sgt adm gov sen rep pres messrs mme mlle
     vs no nos vol vols pp fig figs ch sec art ed eds al cf ca approx dept univ inc ltd co corp bros mt ft
@@ -41,7 +41,7 @@ _ABBREVIATIONS = """
 """
 ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
 # A sentence ends after . ! ? (with closing quotes and brackets) if white space and a capital, digit or opening mark
-# follow, but not after an abbreviation or an initial; and after 。！？ with their closing marks, whatever follows.
+# follow, but not after an abbreviation or an initial. It also ends after 。！？ with their closing marks.
 _END = re.compile(
     r"""(?P<western>[.!?…]+["'”’»)\]]*)\s+(?=["'“‘«(\[]*[^\W_a-z])   # before a capital, a digit or another script
       | (?P<chinese>[。！？]+["'”’」』）】]*)\s*""",
@@ -54,7 +54,7 @@ _LAST_WORD = re.compile(r"[\w.]*$")
 def documents(config: CorpusConfig) -> Iterator[Document]:
     """Yield the documents of a corpus in the order of its source.
 
-    Raises InputError, with file and line, if a file or data set cannot be read, and ConfigError for an unknown format.
+    Raises InputError, with file and line, if a file or data set can't be read. Raises ConfigError for unknown formats.
     """
     match config:
         case ToyCorpusConfig():
@@ -77,8 +77,8 @@ def documents(config: CorpusConfig) -> Iterator[Document]:
 def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str, Any]:
     """Return everything that the text of a corpus depends on, as plain data.
 
-    This is its configuration and the digests of its local files. `known` has the digests of the files that the text was
-    prepared from, by name: these may no longer exist. Raises InputError for any other missing file.
+    This is its configuration and the digests of its local files. `known` maps the names of the files that the text was
+    prepared from to their digests, because they may no longer exist. Raises InputError if another file is missing.
     """
     description = {
         f"corpus.{field.name}": getattr(config, field.name)
@@ -101,7 +101,7 @@ def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str,
 
 
 def _digests(config: FilesCorpusConfig, known: Mapping[str, str]) -> dict[str, str]:
-    """Return the digests of local files by name, and the known digests for files or folders that no longer exist."""
+    """Return the digests of local files by name. Use the known digests for files or folders that no longer exist."""
     try:
         files = [file.path for file in source_files(config)]
     except InputError as error:
@@ -114,19 +114,19 @@ def _digests(config: FilesCorpusConfig, known: Mapping[str, str]) -> dict[str, s
 
 
 def check_source(config: CorpusConfig) -> None:
-    """Raise InputError if a local file or folder of a corpus does not exist, and ConfigError for other wrong values."""
+    """Raise InputError if a corpus's local file or folder does not exist, and ConfigError for other invalid values."""
     if isinstance(config, FilesCorpusConfig):
         if not config.path:
-            raise ConfigError("No text chosen. Add corpus.path=FILE (or a folder, a glob, or a list of them).")
+            raise ConfigError("No text is chosen. Add corpus.path=FILE (or a folder, a glob, or a list of them).")
         files = source_files(config)
         check_present(file.path for file in files)
         check_domains(config, {file.domain for file in files})
     elif (path := getattr(config, "path", None)) is not None and not Path(str(path)).expanduser().is_dir():
-        raise InputError(f"corpus.path={path}: folder not found.")
+        raise InputError(f"corpus.path={path}: this folder does not exist. Correct the path.")
 
 
 def source_bytes(config: CorpusConfig) -> float:
-    """Estimate the size of a corpus's text store in bytes; 0 if the size of its source is unknown."""
+    """Estimate the size of a corpus's text store in bytes. Return 0 if the size of its source is unknown."""
     if isinstance(config, ToyCorpusConfig):
         return TEXT_BYTES * config.words
     if not isinstance(config, FilesCorpusConfig):
@@ -151,7 +151,7 @@ def _documents(sentences: Iterable[str], limit: int | None) -> Iterator[list[str
 
 
 def _sentences(texts: Iterable[str], running_text: bool) -> Iterator[str]:
-    """Yield the sentences in each line: the line itself unless it is running text. Yield "" for an empty line."""
+    """Yield the sentences of each line, or the line itself if it isn't running text. Yield "" for an empty line."""
     for line in map(str.strip, texts):
         if running_text and line:
             yield from split_sentences(line)
@@ -171,18 +171,18 @@ def _local(config: FilesCorpusConfig) -> Iterator[Document]:
             empty = False
             yield Document(file.domain, sentences, file.split)
         if empty:
-            raise InputError(f"{file.path}: this file contains no text.")
+            raise InputError(f"{file.path}: this file contains no text. Remove it from corpus.path.")
 
 
 def _with_splits(config: FilesCorpusConfig, stream: Iterable[Document]) -> Iterator[Document]:
-    """Yield documents. If there are no files for a split, take its share from the documents of the train split."""
+    """Yield documents. If there are no files for a split, move documents from the train split to it."""
     splits = {file.split for file in source_files(config)}
     missing = [] if splits == {None} else [split for split in ("valid", "test") if split not in splits]
     if missing:
         shares = " and ".join(f"{getattr(config.split, split):.1%} for {split}" for split in missing)
         say(
-            f"corpus {config.name}: there are no files for {' and '.join(missing)}, so documents of *.train are used "
-            f"instead ({shares})."
+            f"corpus {config.name}: there are no files for {' and '.join(missing)}. Instead, documents from *.train "
+            f"are used ({shares})."
         )
     for document in stream:
         if missing and document.split == "train":
@@ -194,7 +194,7 @@ def _with_splits(config: FilesCorpusConfig, stream: Iterable[Document]) -> Itera
 def _file_sentences(file: SourceFile, config: FilesCorpusConfig) -> Iterator[str]:
     """Yield the sentences of a file, and "" between its documents."""
     if not isinstance(config, LocalCorpusConfig):
-        from corpora.sources.conllu import conllu_sentences  # of an optional package
+        from corpora.sources.conllu import conllu_sentences  # needs an optional package
 
         for sentence in conllu_sentences(file.path):
             yield from ([""] if sentence.begins_document else [])
@@ -204,28 +204,31 @@ def _file_sentences(file: SourceFile, config: FilesCorpusConfig) -> Iterator[str
         texts = _document_rows(_texts(_ROWS[file.format](file.path, config.text_field), config.text_field))
     else:
         texts = (text for _, text in lines(file.path))
-    if isinstance(config, BabylmCorpusConfig):  # a heading begins a document, just as an empty line does
+    if isinstance(config, BabylmCorpusConfig):  # a heading begins a document, like an empty line
         texts = ("" if BABYLM_HEADING.fullmatch(text.strip()) else text for text in texts)
     yield from _sentences(texts, config.split_sentences)
 
 
 def _texts(rows: Iterable[tuple[str, Any]], text_field: str) -> Iterator[str]:
-    """Yield the texts of rows, which come with their places in the file. Raises InputError for a row without text."""
+    """Yield the texts of rows. Each row comes with its place in the file. Raises InputError if a row has no text."""
     for where, row in rows:
         if not isinstance(row, dict):
-            raise InputError(f"{where}: is {type(row).__name__}, not an object with a field '{text_field}'.")
-        if text_field not in row:
             raise InputError(
-                f"{where}: no field '{text_field}'. Set corpus.text_field to one of these: {', '.join(row)}."
+                f"{where}: this line contains a value of type {type(row).__name__}. It must contain an object with a "
+                f"field '{text_field}'."
             )
+        if text_field not in row:
+            raise InputError(f"{where}: there is no field '{text_field}'. Set corpus.text_field to {' or '.join(row)}.")
         value = row[text_field]
         if not isinstance(value, str):
             raise InputError(
-                f"{where}: field '{text_field}' is {type(value).__name__}, not text. Does corpus.text_field name the "
-                "right field?"
+                f"{where}: the field '{text_field}' contains a value of type {type(value).__name__}, not text. Set "
+                "corpus.text_field to another field."
             )
         if _SURROGATE.search(value):
-            raise InputError(f"{where}: field '{text_field}' contains half a surrogate pair, which is not valid text.")
+            raise InputError(
+                f"{where}: the field '{text_field}' contains half a surrogate pair, which is not valid text. Remove it."
+            )
         yield value
 
 
@@ -235,7 +238,7 @@ def _jsonl(file: Path, text_field: str) -> Iterator[tuple[str, Any]]:
             try:
                 yield f"{file}:{number}", json.loads(line)
             except ValueError as error:
-                raise InputError(f"{file}:{number}: this line is not JSON ({error}).") from None
+                raise InputError(f"{file}:{number}: this line is not valid JSON ({error}). Correct it.") from None
 
 
 def _parquet(file: Path, text_field: str) -> Iterator[tuple[str, Any]]:
@@ -244,12 +247,14 @@ def _parquet(file: Path, text_field: str) -> Iterator[tuple[str, Any]]:
 
     try:
         table = pq.ParquetFile(file)
-        columns = [text_field] if text_field in table.schema_arrow.names else None  # all, so that the error names them
+        columns = [text_field] if text_field in table.schema_arrow.names else None  # all columns, for the error message
         batches = table.iter_batches(batch_size=1024, columns=columns)
         rows = chain.from_iterable(batch.to_pylist() for batch in batches)
         yield from ((f"{file}: row {number}", row) for number, row in enumerate(rows, start=1))
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{file}: this is not a readable parquet file ({str(error).splitlines()[0]}).") from None
+        raise InputError(
+            f"{file}: this is not a readable Parquet file ({str(error).splitlines()[0]}). Replace it."
+        ) from None
 
 
 _ROWS = {".jsonl": _jsonl, ".parquet": _parquet}  # functions that yield the rows of a file with their places in it
@@ -266,8 +271,8 @@ def _hub(config: HubCorpusConfig) -> Iterator[Document]:
         split = SPLITS.get(name) if config.published_splits else None
         if config.published_splits and split is None:
             raise InputError(
-                f"{config.dataset}: unknown split '{name}'. The splits must be named {', '.join(SPLITS)}; with "
-                "corpus.published_splits=false, only 'train' is read and split again."
+                f"{config.dataset}: the split '{name}' is unknown. Splits must be named {', '.join(SPLITS)}. Use "
+                "corpus.published_splits=false to read only 'train' and split it again."
             )
         columns = [config.text_field] if config.text_field in part.column_names else part.column_names
         rows = enumerate(part.select_columns(columns), start=1)
@@ -278,7 +283,7 @@ def _hub(config: HubCorpusConfig) -> Iterator[Document]:
 
 
 def _document_rows(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of texts, each of which is a document, and "" after each document."""
+    """Yield the lines of texts, and "" after each text, which is a document."""
     for text in texts:
         yield from filter(str.strip, text.split("\n"))
         yield ""
@@ -305,7 +310,7 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
     if config.path:
         if not Path(config.path).is_dir():  # the library would look for it on the hub
             raise InputError(
-                f"corpus.path={config.path}: folder not found. Give a copy of {name} that was written by save_to_disk."
+                f"corpus.path={config.path}: this folder does not exist. Use a copy of {name} written by save_to_disk."
             )
         import datasets
 
@@ -313,7 +318,8 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
             loaded = datasets.load_from_disk(config.path)
         except (OSError, ValueError) as error:
             raise InputError(
-                f"corpus.path={config.path}: this is not a data set written by save_to_disk ({error})."
+                f"corpus.path={config.path}: this is not a data set written by save_to_disk ({error}). Correct the "
+                "path."
             ) from None
     else:
         datasets = import_datasets()
@@ -322,8 +328,8 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
         except (OSError, ValueError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(
-                f"corpus {config.name}: cannot load {name} from the Hugging Face Hub ({reason}). On a machine with "
-                "network access, run datasets.load_dataset(...).save_to_disk(FOLDER); then add corpus.path=FOLDER here."
+                f"corpus {config.name}: can't load {name} from the Hugging Face Hub ({reason}). On a machine with "
+                "network access, run datasets.load_dataset(...).save_to_disk(FOLDER). Then add corpus.path=FOLDER here."
             ) from None
     return dict(loaded) if isinstance(loaded, dict) else {"train": loaded}
 
@@ -332,7 +338,7 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
 
 
 def _gulordava(config: GulordavaCorpusConfig) -> Iterator[Document]:
-    """Yield the documents in their published splits. Raises InputError for missing files and failed downloads."""
+    """Yield the documents with their published splits. Raises InputError for missing files and failed downloads."""
     if config.path:
         check_present(Path(config.path).expanduser() / name for name in PARTS)
     for name in PARTS:
@@ -344,7 +350,7 @@ def _gulordava(config: GulordavaCorpusConfig) -> Iterator[Document]:
 
 
 def published_vocabulary(config: CorpusConfig) -> list[str] | None:
-    """Return the words of a corpus's published vocabulary by rank; None if it has none.
+    """Return the words of a corpus's published vocabulary by rank, or None if it has no such vocabulary.
 
     Raises InputError if the file is missing or cannot be downloaded.
     """
@@ -355,7 +361,7 @@ def published_vocabulary(config: CorpusConfig) -> list[str] | None:
 
 
 def _published_lines(config: GulordavaCorpusConfig, name: str) -> Iterator[str]:
-    """Yield the lines of a published file, from a folder if one is configured, otherwise from the web."""
+    """Yield the lines of a published file, from the configured folder or else from the web."""
     if config.path:
         file = Path(config.path).expanduser() / name
         check_present([file])
@@ -365,7 +371,7 @@ def _published_lines(config: GulordavaCorpusConfig, name: str) -> Iterator[str]:
 
 
 def _download(url: str, corpus: str) -> Iterator[str]:
-    """Yield the lines of a text on the web as they arrive. Raises InputError if the download fails or is incomplete."""
+    """Download a text, and yield its lines as they arrive. Raises InputError if the download fails or is incomplete."""
     read = 0
     try:
         with urllib.request.urlopen(url, timeout=30) as stream:
@@ -376,7 +382,7 @@ def _download(url: str, corpus: str) -> Iterator[str]:
     except OSError as error:
         files = ", ".join([*PARTS, VOCABULARY])
         raise InputError(
-            f"corpus {corpus}: cannot download {url} ({error}). Without network access, set corpus.path to a folder "
+            f"corpus {corpus}: can't download {url} ({error}). Without network access, set corpus.path to a folder "
             f"with {files}."
         ) from None
     if read < size:

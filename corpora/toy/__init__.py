@@ -1,7 +1,7 @@
-"""The toy language, a small fragment of English, which generates text of any size from grammar.yaml and lexicon/.
+"""Generate text of any size in the toy language, a small fragment of English, from grammar.yaml and lexicon/.
 
-The sentences of its minimal pairs (eval/benchmarks/toy) never occur in the text. One sentence in four, by checksum, is
-reserved for the good sentences, and the grammar does not generate the bad ones.
+The sentences of the language's minimal pairs (eval/benchmarks/toy) never occur in the text. A checksum reserves one
+sentence in four for the good sentences, and the grammar doesn't generate the bad ones.
 """
 
 import random
@@ -17,7 +17,7 @@ from corpora.text import Document
 from pairscale.errors import ConfigError
 
 FOLDER = Path(__file__).parent
-VERSION = 2  # version of the language; increase it here and in conf/corpus/toy.yaml when a change affects the text
+VERSION = 2  # increase it here and in conf/corpus/toy.yaml when a change affects the text
 RESERVED = 4  # one sentence in this many is reserved for the benchmark
 
 _START = Symbol("Sentence", None, ())
@@ -30,7 +30,7 @@ def toy_grammar() -> Grammar:
 
 
 def is_reserved(sentence: str) -> bool:
-    """Return True if a sentence is reserved for the benchmark, so that no text contains it, whatever the seed."""
+    """Return True if a sentence is reserved for the benchmark. Texts never contain it, whatever their seed."""
     return zlib.crc32(sentence.encode()) % RESERVED == 0
 
 
@@ -41,7 +41,7 @@ def documents(config: ToyCorpusConfig) -> Iterator[Document]:
     """
     if config.version != VERSION:
         raise ConfigError(
-            f"corpus.version={config.version}: only version {VERSION} of the toy language can be generated. Leave out "
+            f"corpus.version={config.version}: only version {VERSION} of the toy language can be generated. Remove "
             "corpus.version."
         )
     grammar = toy_grammar()

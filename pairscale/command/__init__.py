@@ -1,4 +1,4 @@
-"""The frame behind every command: it composes the configuration, runs sweeps, and prints help and errors.
+"""Compose the configuration of any command, run its sweeps, and print its help and errors.
 
-Start with main.py. compose.py and schemas.py make a configuration; pool.py and worker.py run a sweep.
+Start with main.py. compose.py and schemas.py build a configuration. pool.py and worker.py run a sweep.
 """

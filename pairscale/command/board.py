@@ -1,4 +1,4 @@
-"""Show the runs of a sweep: what they are doing, one line per run that ends, and a table at the end."""
+"""Show what the runs of a sweep are doing, print a line when a run ends, and print a table at the end."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-MOST_ROWS = 40  # in the table at the end
-LEFT_WIDTH, RATE_WIDTH = 54, 70  # a narrower terminal does not show a run's time left, or its rate
-MEASURED_SECONDS = 20.0  # before the time left is estimated, unless a run ends earlier
+MOST_ROWS = 40  # largest number of rows in the table at the end
+LEFT_WIDTH, RATE_WIDTH = 54, 70  # narrower terminals don't show a run's time left, or its rate
+MEASURED_SECONDS = 20.0  # how long to measure before estimating the time left, unless a run ends earlier
 DONE_BEFORE = "already done"
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that has ended: its number, exit code, seconds, result, and if it failed, the reason and the log file."""
+    """A run that has ended, with its number, exit code, duration in seconds and result. A failed run has a reason."""
 
     run: int
     code: int
@@ -47,33 +47,33 @@ class Ended:
 
 
 class Board:
-    """The runs of a sweep.
+    """The display of the runs of a sweep.
 
     Args:
         names: one per run
-        words: words that each run trains on, with repeats; if there are none, all runs count alike for the time left
+        words: words that each run trains on, counting repeats. Without them, all runs are assumed to take equally long
     """
 
     def __init__(self, names: Sequence[str], words: Sequence[float] = ()):
         self.names = list(names)
         self.ended: list[Ended] = []
         self._words = list(words) if any(words) else [1.0] * len(self.names)
-        self._reasons: dict[str, int] = {}  # of failures -> the place of the first run that failed for it
-        self._states: dict[int, State] = {}  # of the runs at work
-        self._first: dict[int, float] = {}  # share done when a run starts training: above 0 if it resumes
+        self._reasons: dict[str, int] = {}  # reason of a failure -> position of the first run that failed for it
+        self._states: dict[int, State] = {}  # states of the active runs
+        self._first: dict[int, float] = {}  # share done when a run starts training; above 0 if it resumes
         self._is_shown = False
-        self._live: Live | None = None  # in a terminal
+        self._live: Live | None = None  # only in a terminal
         self._began = self._line = time.monotonic()
-        self._trains: float | None = None  # when training began; before, one run prepared the corpus for all
+        self._trains: float | None = None  # when training began; before that, one run prepared the corpus for all
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the runs at work until the block ends. Then print the table, if there are several runs."""
+        """Show the active runs until the block ends. Then print the table if there are several runs."""
         from rich.live import Live
 
         if console := terminal():
             width = console.width
-            # Only `refresh` draws it. If a thread did, a growing display could erase lines being printed.
+            # Only `refresh` draws the display. If a thread drew it while it grows, it could erase printed lines.
             self._live = Live(get_renderable=lambda: self._drawing(width), auto_refresh=False, **in_place(console))
         self._is_shown = True
         with self._live or nullcontext():
@@ -89,7 +89,7 @@ class Board:
             self._trains = time.monotonic() if self._trains is None else self._trains
 
     def end(self, ended: Ended) -> None:
-        """Print a line for a run that has ended, and the reason if it failed, in full only the first time."""
+        """Print a line for a run that has ended and, if it failed, the reason, in full only once."""
         self._states.pop(ended.run, None)
         self.ended.append(ended)
         line = f"[{len(self.ended)}/{len(self.names)}] {ended.state} {self.names[ended.run]}"
@@ -102,7 +102,7 @@ class Board:
             say(f"    {reason} ({ended.log})")
 
     def refresh(self) -> None:
-        """Draw the runs again. If this is not a terminal, print a line if a minute has passed."""
+        """Redraw the runs or, if this is not a terminal, print a line if a minute has passed."""
         if self._live:
             self._live.refresh()
         elif self._is_shown and time.monotonic() - self._line >= LINE_SECONDS:
@@ -110,7 +110,7 @@ class Board:
             say("; ".join([*(in_a_line(self.names[run], state) for run, state in self._at_work()), self._summary()]))
 
     def left(self) -> float | None:
-        """Return the seconds until all runs have ended, estimated from the rate so far; None if it is too early."""
+        """Estimate the seconds until all runs have ended from the rate so far, or return None if it is too early."""
         elapsed = time.monotonic() - (self._began if self._trains is None else self._trains)
         first, ended = self._first, {one.run: one.state for one in self.ended}
         shares = {run: state.share or first[run] for run, state in self._states.items() if run in first}
@@ -136,7 +136,7 @@ class Board:
         return " · ".join(filter(None, [done, failures, elapsed, self._left_in_words()]))
 
     def _drawing(self, width: int) -> Group:
-        """Return a summary and one row per run at work."""
+        """Return a summary and one row per active run."""
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
@@ -152,7 +152,7 @@ class Board:
         return Group(Text(self._summary(), "bold", no_wrap=True, overflow="ellipsis"), rows)
 
     def print_table(self) -> None:
-        """Print the table of the runs and the names of those that failed, if there are several runs."""
+        """If there are several runs, print their table and the names of the failed ones."""
         from rich.console import Console
         from rich.text import Text
 
@@ -166,7 +166,7 @@ class Board:
                 console.print(Text(f"{one.state}: {self.names[one.run]}"))  # the reason was printed above
 
     def table(self) -> Table:
-        """Return a table of the runs that are done, best accuracy first, then best perplexity."""
+        """Return a table of the finished runs, sorted by accuracy and then by perplexity, best first."""
         from rich.text import Text
 
         done = sorted((one for one in self.ended if not one.code), key=_by_result)
@@ -182,7 +182,7 @@ class Board:
             ])  # fmt: skip
         table = filled_table(("run", "words", "accuracy", "perplexity", "time"), rows, names=("run",))
         if len(done) > MOST_ROWS:
-            table.caption = Text(f"and {len(done) - MOST_ROWS:,} more runs; python -m analysis shows all")
+            table.caption = Text(f"and {len(done) - MOST_ROWS:,} more runs. To see all, run python -m analysis.")
         return table
 
 
@@ -196,7 +196,7 @@ _SINGLE = ("model", "corpus", "sample.size", "seed")  # keys whose values name t
 
 
 def run_names(points: Sequence[Sequence[str]], units: Sequence[str]) -> list[str]:
-    """Return names for the runs of a sweep, from the overrides in which they differ.
+    """Name the runs of a sweep after the overrides in which they differ.
 
     Args:
         points: the overrides of each run

@@ -1,6 +1,6 @@
-"""Compose a configuration: Hydra combines the chosen files of conf/, then the values that the user typed are set.
+"""Compose a configuration. Hydra combines the chosen files of conf/, and then the values that the user typed are set.
 
-A command's keys are those that its schema declares (pairscale.COMMANDS). An experiment's file can contain values for
+A command's schema (pairscale.COMMANDS) declares its keys. An experiment's file can contain values for
 several commands, and each command reads its own. A key that the user types must be one of the command's own keys.
 """
 
@@ -33,7 +33,7 @@ SWEEP = "sweep"  # key of an experiment's file that lists the axes of its sweep
 _LAST = ("sample.size", "seed")  # axes that vary fastest
 _NO_OPTION = re.compile(r"Could not (?:load|find) '(?P<group>.+)/(?P<option>[^/']+)'")
 _NO_RECIPE = (
-    "recipe: this model's file names none. Begin the file with defaults: [/recipe@_global_.recipe: NAME, _self_]"
+    "recipe: the model's file doesn't name a recipe. Begin it with defaults: [/recipe@_global_.recipe: NAME, _self_]"
 )
 _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
 
@@ -57,10 +57,10 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
     Args:
         command: one of pairscale.COMMANDS
         line: the command line
-        without: dotted keys that may be missing, such as a path that is not part of a run's identity; they become ""
+        without: dotted keys that may be missing, such as a path that is not part of a run's identity. They become ""
 
     Raises:
-        ConfigError: for wrong keys, missing files of conf/ and values that OmegaConf cannot set
+        ConfigError: for wrong keys, missing files in conf/ and values that OmegaConf cannot set
     """
     line = line if isinstance(line, Line) else Line.of(line)
     own = _keys(command)
@@ -82,25 +82,25 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
     if "recipe" in own and "recipe" not in plain and "model" in plain and "~recipe" not in choices:
         raise ConfigError(_NO_RECIPE)
     available = group_files("benchmark", line.folders)
-    for name in plain.get("benchmarks") or () if "benchmarks" in own else ():  # before the first of them is scored
+    for name in plain.get("benchmarks") or () if "benchmarks" in own else ():  # checked before any is scored
         if name not in available:
-            raise ConfigError(f"No benchmark called '{shown(name)}'. {nearest(shown(name), available)}")
+            raise ConfigError(f"There is no benchmark '{shown(name)}'. {nearest(shown(name), available)}")
     return {str(key): value for key, value in plain.items() if key in own}
 
 
 def _check_files(own: set[str], node: dict[Any, Any]) -> None:
-    """Raise ConfigError for a top-level key of a file that no command has."""
+    """Raise ConfigError if a file has a top-level key that no command has."""
     for key in map(str, node):
         if key == "experiment":
-            raise ConfigError("experiment: its file must begin with the line '# @package _global_'.")
+            raise ConfigError("experiment: the experiment's file must begin with the line '# @package _global_'.")
         if key not in own and key not in (SWEEP, "help") and not _commands_with(key):
             raise ConfigError(f"Unknown key '{key}' in a configuration file. {nearest(key, own | {SWEEP})}")
 
 
 def axes_of(command: str, line: Line) -> dict[str, list[str]]:
-    """Return the axes of a sweep: key -> values. Typed axes replace or extend those of the experiment's file.
+    """Return the values of a sweep's axes, by key. Axes that the user typed replace or extend the experiment's.
 
-    Axes of the experiment over keys of other commands are left out. Raises ConfigError.
+    Axes over keys that only other commands have are left out. Raises ConfigError for invalid axes.
     """
     own, texts = _keys(command), text_keys(schema_of(command))
     typed = {key_of(one): parsed(one, texts) for one in line.overrides}
@@ -120,7 +120,7 @@ def axes_of(command: str, line: Line) -> dict[str, list[str]]:
 
 
 def points_of(command: str, line: Line) -> Iterator[tuple[tuple[str, ...], Line]]:
-    """Yield the points of a sweep: the overrides in which it differs from the others, and its whole command line."""
+    """Yield each point of a sweep as the overrides in which it differs from the others, and its whole command line."""
     swept = axes_of(command, line)
     fixed = [one for one in line.overrides if key_of(one) not in swept]
     keys = sorted(swept, key=lambda key: _LAST.index(key) if key in _LAST else -1)
@@ -130,28 +130,30 @@ def points_of(command: str, line: Line) -> Iterator[tuple[tuple[str, ...], Line]
 
 
 def _axis_values(key: str, swept: Override, folders: Sequence[Path]) -> list[str]:
-    """Return the values of a sweep over a key. A glob gives the matching files of a group. Raises ConfigError."""
+    """Return the values of a sweep over a key. A glob selects the matching files of a group. Raises ConfigError."""
     if key.startswith("pool."):
-        raise ConfigError(f"{swept.input_line}: must be a single value, because it applies to the whole sweep.")
+        raise ConfigError(f"{swept.input_line}: this must be a single value, because it applies to the whole sweep.")
     if isinstance(glob := swept.value(), Glob):
         files = group_files(key, folders)
         if not (chosen := glob.filter(files)):
-            raise ConfigError(f"{swept.input_line}: matches no file. Available: {', '.join(files) or 'none'}.")
+            raise ConfigError(
+                f"{swept.input_line}: this pattern doesn't match any file. Available: {', '.join(files) or 'none'}."
+            )
         return list(chosen)
     try:
         return [str(value) for value in swept.sweep_string_iterator()]
     except (HydraException, ValueError) as error:  # interval(0,1), range(1,3,0)
-        raise ConfigError(f"{swept.input_line}: must be a list of values, such as {key}=A,B ({error}).") from error
+        raise ConfigError(f"{swept.input_line}: this must be a list of values, such as {key}=A,B ({error}).") from error
 
 
 def _read_axes(axes: Any, own: set[str]) -> dict[str, list[str]]:
     """Return the axes in an experiment's file over keys that the command has. Raises ConfigError."""
     if not isinstance(axes, dict):
-        raise ConfigError(f"{SWEEP}={shown(axes)}: must be keys, each with a list of values.")
+        raise ConfigError(f"{SWEEP}={shown(axes)}: this must map keys to lists of values.")
     mine = {}
     for key, values in axes.items():
         if not isinstance(values, list) or not values:
-            raise ConfigError(f"{SWEEP}.{key}={shown(values)}: must be a list with at least one value.")
+            raise ConfigError(f"{SWEEP}.{key}={shown(values)}: this must be a list with at least one value.")
         if (root := _first_part(str(key))) in own:
             mine[str(key)] = [written(value) for value in values]
         elif not _commands_with(root):
@@ -175,8 +177,8 @@ def _divide(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], l
             raise ConfigError(_explain_key(command, typed, _first_part(key), own))
         if one.is_sweep_override():
             raise ConfigError(
-                f"{typed}: commas separate the values of a sweep. Add -m to run it. If this is one value, put it in "
-                f"""quotes inside those of the shell: "{key}='{typed.partition("=")[2]}'\""""
+                f"{typed}: commas separate the values of a sweep. Add -m to run it. If this is one value, put quotes "
+                f"""around it, inside the shell's quotes: "{key}='{typed.partition("=")[2]}'\""""
             )
         value = None if one.type == OverrideType.DEL else one.value()
         several = key == "benchmark" and "benchmarks" in own
@@ -192,7 +194,7 @@ def _divide(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], l
         elif (
             not isinstance(value, str) or value == "" or (key == "experiment" and "experiment" in map(key_of, choices))
         ):
-            raise ConfigError(f"{typed}: give one {key}, by the name of its file in conf/{key}/.")
+            raise ConfigError(f"{typed}: give one {key}, the name of a file in conf/{key}/.")
         else:
             choices.append(str(one.input_line))
             values += [("benchmarks", None)] if several else []
@@ -200,7 +202,7 @@ def _divide(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], l
 
 
 def _explain_key(command: str, typed: str, key: str, own: set[str]) -> str:
-    """Return the message for a key of another command, or one that no command has."""
+    """Explain that a key belongs to another command, or that no command has it."""
     using = _commands_with(key)
     if not using:
         return f"Unknown key '{key}'. {nearest_key(key, schema_of(command), {*own, 'experiment'})}"
@@ -241,7 +243,7 @@ def group_files(group: str, folders: Sequence[Path] = ()) -> list[str]:
 
 
 def _file_times(folders: Sequence[Path]) -> tuple[tuple[str, int], ...]:
-    """Return the names and times of all files of groups. Deeper folders are ignored: a user may keep anything there."""
+    """Return the names and times of all groups' files. Deeper folders may contain anything, so they are ignored."""
     files = (path for folder in (*folders, FOLDER) for depth in ("*", "*/*") for path in folder.glob(f"{depth}.yaml"))
     return tuple(sorted((str(path), path.stat().st_mtime_ns) for path in files if path.is_file()))
 
@@ -261,7 +263,7 @@ def _choose(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], f
 
 
 def _explain_refusal(error: Exception, folders: Sequence[Path]) -> str:
-    """Return one line for an error of Hydra, usually an unknown file."""
+    """Explain an error of Hydra, usually an unknown file, in one line."""
     if "Could not override 'recipe'" in str(error):
         return _NO_RECIPE
     if not (missing := _NO_OPTION.search(str(error))):
@@ -272,11 +274,11 @@ def _explain_refusal(error: Exception, folders: Sequence[Path]) -> str:
     near = nearest(option, group_files(group, folders))
     if group == "experiment" and not folders:
         near += " To use your own experiments, add --config-dir FOLDER."
-    return f"No {group.rpartition('/')[2]} called '{option}'. {near}"
+    return f"There is no {group.rpartition('/')[2]} '{option}'. {near}"
 
 
 def _explain(error: Exception, values: Sequence[tuple[str, Any]]) -> str:
-    """Return a message of Hydra or OmegaConf in one line."""
+    """Explain an error of Hydra or OmegaConf in one line."""
     text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
     lines = [line.strip() for line in text.splitlines()]
     said = "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith(_NOISE)))

@@ -1,4 +1,4 @@
-"""Print errors in one line: our own, those of the file system, and bugs of the program."""
+"""Print errors in one line, including errors of the file system and bugs in the program."""
 
 import errno
 import gc
@@ -21,7 +21,7 @@ TRACEBACK = "PAIRSCALE_TRACEBACK"  # environment variable: if set, tracebacks of
 
 
 def describe(error: BaseException) -> str | None:
-    """Return the message of an error that the user can fix; None for a bug of the program."""
+    """Return the message of an error that the user can fix, or None for a bug in the program."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, PairscaleError):
@@ -37,9 +37,9 @@ def describe(error: BaseException) -> str | None:
 
 
 def outcome(error: BaseException) -> tuple[str, int]:
-    """Return one line for an error, and the exit code (listed at `pairscale.command.main.main`).
+    """Return a one-line message for an error, and its exit code (see `pairscale.command.main.main`).
 
-    For a bug, write the traceback to a file that the line names. PAIRSCALE_TRACEBACK prints the traceback as well.
+    For a bug, write the traceback to a file, which the message names. If PAIRSCALE_TRACEBACK is set, print it as well.
     """
     if (line := describe(error)) is not None:
         return as_typed(one_line(line)), getattr(error, "exit_code", PairscaleError.exit_code)
@@ -66,7 +66,7 @@ def one_line_errors(command: str, codes: list[int] | None = None) -> Iterator[No
     try:
         yield
     except KeyboardInterrupt:
-        print(f"{command}: interrupted. Run the same command again to continue.", file=sys.stderr)
+        print(f"{command}: this command was interrupted. Run the same command again to continue.", file=sys.stderr)
         sys.exit(130)
     except Exception as error:
         line, code = outcome(error)
@@ -74,11 +74,11 @@ def one_line_errors(command: str, codes: list[int] | None = None) -> Iterator[No
         codes.append(code)
     finally:
         close_views()
-        gc.freeze()  # otherwise Python spends a second at its end looking for garbage among so many objects
+        gc.freeze()  # otherwise Python spends a second at exit looking for garbage among so many objects
     if codes:
         sys.exit(min(codes))
 
 
 def one_line(text: str) -> str:
-    """Return `text` with a space instead of each line break, control character and half character."""
+    """Replace each line break, control character and lone surrogate in `text` by a space."""
     return "".join(character if character.isprintable() else " " for character in text).strip()

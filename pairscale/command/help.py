@@ -1,4 +1,4 @@
-"""Print the help of a command: the `help` of its YAML file, then its groups and keys."""
+"""Print the help of a command, which is the `help` in its YAML file and a list of its groups and keys."""
 
 import re
 import shutil
@@ -12,14 +12,14 @@ import yaml
 from pairscale import COMMANDS, as_typed
 from pairscale.command.compose import FOLDER, group_files, is_group, schema_of
 
-MOST_WIDTH = 120  # characters, because longer lines are hard to read
+MOST_WIDTH = 120  # width in characters, because longer lines are hard to read
 _ROW = re.compile(r"( *)(.*?)(?:  +(\S.*))?")  # indent, first column, second column
 _COMMAND = re.compile(r"python -m |pairscale |watch |PAIRSCALE")
 _wrap = partial(textwrap.wrap, break_long_words=False, break_on_hyphens=False)
 
 
 def help_text(command: str) -> str:
-    """Return the help of a command, not yet wrapped: what it does, examples, groups and keys."""
+    """Return the help of a command, not yet wrapped. It describes the command, with examples, groups and keys."""
     about = yaml.safe_load((FOLDER / f"{command}.yaml").read_text(encoding="utf-8"))["help"]
     names = [part.name for part in fields(schema_of(command))]
     groups = [name for name in (*names, "experiment") if is_group(name)]
@@ -27,7 +27,7 @@ def help_text(command: str) -> str:
     rows = {
         **{f"{group}=": ", ".join(group_files(group)) for group in groups},
         "key=value": f"one of {', '.join(keys)}",
-        "--config-dir DIR": "a folder of your own files: DIR/model/mine.yaml is model=mine",
+        "--config-dir DIR": "a folder with your own files, such as DIR/model/mine.yaml for model=mine",
         "--cfg job": f"print all values instead of running: python -m {COMMANDS[command].module} --cfg job",
         "--version": "print the version and the commit",
     }
@@ -48,11 +48,11 @@ def print_help(text: str) -> None:
 
 
 def laid_out(text: str, width: int) -> str:
-    """Return a help text with no line longer than `width`.
+    """Wrap a help text so that no line is longer than `width`.
 
     Paragraphs are filled. A line can have two columns with at least two spaces between them. The second column is
-    wrapped below itself, or below the first column if that is wider than half of `width`. A command is broken as in a
-    shell script.
+    wrapped below itself, or below the first column if that is wider than half of `width`. Long commands are broken with
+    backslashes, as in a shell script.
     """
     printed: list[str] = []
     for block in text.split("\n\n"):

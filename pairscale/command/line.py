@@ -25,8 +25,8 @@ class Line:
     """A command line.
 
     Attributes:
-        overrides: as typed
-        folders: the user's own configurations; a file in an earlier folder hides those in later ones
+        overrides: the words key=value, as typed
+        folders: folders of the user's own files. A file in an earlier folder hides files of the same name in later ones
         sweeps: whether to run each point of a grid (-m)
         shows: whether to print the configuration instead of running (--cfg job)
         command: one of pairscale.COMMANDS; "" when used as a library
@@ -53,13 +53,13 @@ class Line:
                 raise ConfigError(f"There is no option {flag}. Write {hint} (--help lists the keys).")
         if missing := [folder for folder in flags.folders if not Path(folder).is_dir()]:
             hint = "Give a folder with the layout of conf/: model/NAME.yaml, experiment/NAME.yaml and so on."
-            raise ConfigError(f"--config-dir {missing[0]}: folder not found. {hint}")
+            raise ConfigError(f"--config-dir {missing[0]}: this folder does not exist. {hint}")
         folders = tuple(Path(folder).resolve() for folder in flags.folders)
         return cls(tuple(overrides), folders, flags.sweeps, flags.cfg is not None, command)
 
     @property
     def words(self) -> list[str]:
-        """The words to start another process with: folders first, then overrides."""
+        """The words to start another process with, first the folders and then the overrides."""
         return [*(word for folder in self.folders for word in ("--config-dir", str(folder))), *self.overrides]
 
     @property
@@ -70,7 +70,7 @@ class Line:
         return shlex.join([*(word for folder in near for word in ("--config-dir", str(folder))), *self.overrides])
 
     def __getitem__(self, key: str) -> str | None:
-        """Return the last value that was typed for a key; None if there is none."""
+        """Return the last value that was typed for a key, or None if there is none."""
         return next((one.partition("=")[2] for one in reversed(self.overrides) if key_of(one) == key), None)
 
 
@@ -78,7 +78,7 @@ _current = Line()
 
 
 def current() -> Line:
-    """Return the command line of this process; an empty one when used as a library."""
+    """Return the command line of this process, or an empty one when used as a library."""
     return _current
 
 
@@ -88,14 +88,14 @@ def set_current(line: Line) -> None:
 
 
 def key_of(override: str) -> str:
-    """Return the key or group of an override: "model" for "+model@package=lstm"."""
+    """Return the key or group of an override, such as "model" for "+model@package=lstm"."""
     return re.split(r"[=@]", override.lstrip("+~"))[0]
 
 
 def parsed(override: str, texts: Iterable[str] = ()) -> Override:
     """Parse an override. A value that Hydra cannot read, such as a(b) or é, is taken as text.
 
-    `texts` are the keys that take text, so that their values are not read as numbers. Raises ConfigError if there is no
+    `texts` are the keys for text, whose values are not read as numbers. Raises ConfigError if there is no
     value, or if Hydra cannot read a value with a comma.
     """
     key, equals, value = override.partition("=")
@@ -104,21 +104,21 @@ def parsed(override: str, texts: Iterable[str] = ()) -> Override:
     for attempt in attempts if equals or override.startswith("~") else ():
         try:
             return OverridesParser.create().parse_override(attempt)
-        except ValueError:  # from Python: an integer of more than 4,300 digits
-            raise ConfigError(f"{key_of(override)}: this number has more than 4,300 digits.") from None
+        except ValueError:  # raised by Python for integers of more than 4,300 digits
+            raise ConfigError(f"{key_of(override)}: this number has over 4,300 digits. Use a smaller one.") from None
         except HydraException:
             continue
     if "," in value:
-        hint = f"Put a text with a comma in quotes inside those of the shell: \"{key}='TEXT'\"."
+        hint = f"If a text contains a comma, put quotes around it, inside the shell's quotes: \"{key}='TEXT'\"."
     else:
         hint = "Write it without spaces, such as study=mine (--help lists the keys)."
-    raise ConfigError(f"{override}: must be key=value. {hint}")
+    raise ConfigError(f"{override}: this argument must be key=value. {hint}")
 
 
 def _quote_texts(override: str, texts: Iterable[str], all_of_it: bool = False) -> str:
-    """Return an override with quotes around each value that Hydra would change, or not read because of a "=".
+    """Put quotes around each value of an override that Hydra would change, or could not read because of a "=".
 
-    Only keys in `texts` are changed. With `all_of_it`, quote also the values that Hydra cannot read for other reasons.
+    Only keys in `texts` are changed. With `all_of_it`, also quote the values that Hydra cannot read for other reasons.
 
     >>> keys = {"study", "remove"}
     >>> _quote_texts("study=1.10,b", keys), _quote_texts("remove=seed=2", keys), _quote_texts("seed=1_000", keys)
@@ -132,7 +132,7 @@ def _quote_texts(override: str, texts: Iterable[str], all_of_it: bool = False) -
 
 
 def _quote(part: str, all_of_it: bool) -> str:
-    """Return a part of a value, in quotes if Hydra would otherwise not read it as this text."""
+    """Put quotes around a part of a value if Hydra would otherwise not read it as this text."""
     text = part.strip()
     if not text or text in "[](),":
         return part

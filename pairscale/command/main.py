@@ -1,4 +1,4 @@
-"""The frame of all commands: compose the configuration, run, print errors in one line, and exit."""
+"""Run any command: compose its configuration, call its function, print errors in one line, and exit."""
 
 import gc
 import os
@@ -17,7 +17,14 @@ from pairscale.command.line import Line, set_current
 from pairscale.errors import PairscaleError
 from pairscale.version import version_text
 
-NEED_ARGUMENTS = ("corpora", "annotate", "find", "train", "eval", "analysis")  # alone, they print their help
+NEED_ARGUMENTS = (
+    "corpora",
+    "annotate",
+    "find",
+    "train",
+    "eval",
+    "analysis",
+)  # alone, they only print their help
 
 
 def main(
@@ -28,15 +35,15 @@ def main(
 ) -> NoReturn:
     """Call `run` with the configuration of the command line, then `finish`, and exit.
 
-    A failing run does not stop a sweep, but the exit code reports it. Exit codes: 0; 2 for an error that the user can
-    fix (one line on stderr); 75 if another process is working on the run; 1 for a bug (one line that names the file of
-    its traceback); 130 for an interrupt. train/loop/preemption.py lists those of signals.
+    A failed run does not stop a sweep, but the exit code reports it. The exit codes are 0 for success; 2 for an error
+    that the user can fix (one line on stderr); 75 if another process is working on the run; 1 for a bug (one line that
+    names the traceback's file); and 130 for an interrupt. train/loop/preemption.py lists the exit codes for signals.
 
     Args:
         command: one of pairscale.COMMANDS
         run: does the work of one configuration
         finish: called at the end
-        sweep: runs the points of a sweep (-m); without it, `run` is called for one point after the other
+        sweep: runs the points of a sweep (-m); without it, `run` is called for each point in turn
     """
     arguments = sys.argv[1:]
     session = Session(command, run)
@@ -49,11 +56,11 @@ def main(
         if "--version" in arguments:
             print(version_text())
             sys.exit(0)
-        # Importing torch and Lightning makes 400,000 objects that stay. Looking for garbage among them again and again
+        # Importing torch and Lightning creates 400,000 permanent objects. Looking for garbage among them repeatedly
         # would take a fifth of the time to start.
         gc.set_threshold(50_000, 20, 20)
-        # This has to be set before torch is imported. A thread that waits then leaves its core to other work
-        # (docs/benchmarks.md).
+        # With this setting, a waiting thread leaves its core to other work (docs/benchmarks.md). It has no effect after
+        # torch is imported.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         line = Line.of(arguments, command)
         set_current(line)
@@ -80,7 +87,7 @@ class Session:
     reported: set[str] = field(default_factory=set)
 
     def attempt(self, point: Line, config: Callable[[], Any]) -> None:
-        """Run one configuration of a sweep. If it fails, print the error unless another run had the same."""
+        """Run one configuration of a sweep. If it fails, print the error unless an earlier run had the same one."""
         set_current(point)
         try:
             self.run(config())
@@ -88,7 +95,7 @@ class Session:
             self._report(*outcome(error))
 
     def report_refused(self, errors: Sequence[Exception], runs: int) -> None:
-        """Print why some runs of a sweep cannot start: each reason once, with the number of its runs."""
+        """Print why some runs of a sweep cannot start. Each reason is printed once, with the number of its runs."""
         for (line, code), number in Counter(map(outcome, errors)).items():
             which = f"{'all' if number == runs else number} of the {runs} runs"
             rest = "no run was started" if len(errors) == runs else "the others continue"

@@ -1,7 +1,7 @@
 """Run a sweep on this machine in a pool of worker processes (worker.py), each of which does one run after another.
 
-A worker has a share of the cores, and a GPU or part of one. If it dies, for example because memory ran out, its run has
-failed, another worker replaces it, and the other runs continue. board.py shows the runs.
+Each worker gets a share of the cores, and a GPU or part of one. If a worker dies, for example because memory ran out,
+its run fails. Another worker replaces it, and the other runs continue. board.py shows the runs.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from pairscale.machine import available_cores, fit_memory, granted_threads
 from pairscale.progress import Result, State
 from pairscale.sizes import plural
 
-STOP_SECONDS = 120  # for an interrupted run to finish its step and write its files
-CLOSE_SECONDS = 10  # for an idle worker to end
+STOP_SECONDS = 120  # how long an interrupted run may take to finish its step and write its files
+CLOSE_SECONDS = 10  # how long an idle worker may take to end
 REDRAW_SECONDS = 0.25
 Jobs = Annotated[int, Meta(ge=1, le=4096)]  # runs at a time, or threads
 
@@ -42,7 +42,7 @@ class Job:
 
     Attributes:
         words: its command line, without the command
-        name: what the terminal calls it
+        name: its name in the terminal
         folder: the folder of the run, or of a study that is scored as a whole; jobs on the same folder run in turn
         on_gpu: whether it uses a GPU if there is one
         devices: GPUs that it needs, or processes on a machine without one
@@ -61,17 +61,17 @@ class Job:
 
 @dataclass(kw_only=True)
 class PoolConfig:
-    """How a sweep (-m) divides this machine between its runs."""
+    """The settings for how a sweep (-m) divides this machine between its runs."""
 
-    jobs: Jobs | None = None  # runs at a time; null: one per GPU, or one per core, as far as memory allows
+    jobs: Jobs | None = None  # runs at a time; null: one per GPU, or one per core, if memory allows
     per_gpu: Jobs = 1  # runs that share a GPU
-    gpus: list[int | str] | None = None  # null: those of CUDA_VISIBLE_DEVICES, or all
-    threads: Jobs | None = None  # at most, per run; null: an equal share of the cores
+    gpus: list[int | str] | None = None  # GPUs to use; null: those in CUDA_VISIBLE_DEVICES, or all
+    threads: Jobs | None = None  # most threads per run; null: an equal share of the cores
 
 
 @dataclass(frozen=True)
 class Slots:
-    """The shares of a machine: `count` runs at a time, each with `threads` and one of `gpus` (CUDA_VISIBLE_DEVICES)."""
+    """The slots of a machine for `count` simultaneous runs, each with `threads` and one of `gpus`."""
 
     count: int
     threads: int
@@ -101,18 +101,18 @@ def run_jobs(
         jobs: the runs
         config: how to divide the machine
         folder: where to write the logs
-        memory: returns the bytes that the largest run takes; 0 if unknown
-        progress: whether to show the runs at work, and a table at the end
+        memory: returns the bytes that the largest run needs, or 0 if unknown
+        progress: whether to show the active runs, and a table at the end
 
     Returns:
-        The exit codes of the jobs, in their order; -N after signal N
+        The exit codes of the jobs, in order; -N after signal N
 
     Raises:
         ConfigError: if there are too few GPUs
-        KeyboardInterrupt: after SIGINT or SIGTERM, when the runs at work have ended
+        KeyboardInterrupt: after SIGINT or SIGTERM, when the active runs have ended
     """
     slots = divide(jobs, config, memory)
-    # One folder per sweep, so that two sweeps at once do not overwrite each other's files.
+    # Each sweep has its own folder, so that two sweeps at once do not overwrite each other's files.
     logs = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     logs.mkdir(parents=True)
     where = f" on GPUs {' '.join(slots.gpus)}" if slots.gpus else ""
@@ -142,7 +142,10 @@ def check_codes(codes: Sequence[int]) -> None:
 
 
 def divide(jobs: Sequence[Job], config: PoolConfig, memory: Callable[[], int]) -> Slots:
-    """Divide the machine between jobs that take at most `memory()` bytes. Raises ConfigError for too few GPUs."""
+    """Divide the machine between jobs.
+
+    Each job needs at most `memory()` bytes. Raises ConfigError if there are too few GPUs.
+    """
     cores, granted = available_cores(), granted_threads()
     devices = max((job.devices for job in jobs), default=1)
     gpus: tuple[str, ...] = ()
@@ -150,8 +153,8 @@ def divide(jobs: Sequence[Job], config: PoolConfig, memory: Callable[[], int]) -
     if here and any(job.on_gpu for job in jobs):
         if len(here) < devices:
             raise ConfigError(
-                f"trainer.devices={devices}: must be at most {len(here)}, the number of GPUs that can be used "
-                f"({','.join(here)}; see pool.gpus and CUDA_VISIBLE_DEVICES)."
+                f"trainer.devices={devices}: only {plural(len(here), 'GPU')} can be used ({','.join(here)}). "
+                "Use fewer devices, or make more GPUs available with pool.gpus or CUDA_VISIBLE_DEVICES."
             )
         starts = range(0, len(here) - devices + 1, devices)
         gpus = tuple(",".join(here[start : start + devices]) for start in starts)
@@ -161,8 +164,8 @@ def divide(jobs: Sequence[Job], config: PoolConfig, memory: Callable[[], int]) -
         each = memory()
         if (fitting := fit_memory(count, each)) < count:
             say(
-                f"A run takes up to {each / 2**20:,.0f} MiB of memory, so {fitting} of {count} possible runs at a time "
-                "are started. Set pool.jobs to start more."
+                f"A run needs up to {each / 2**20:,.0f} MiB of memory, so only {fitting} instead of {count} can run "
+                "at a time. To start more, set pool.jobs."
             )
             count = fitting
     shared = max(1, cores // count // (1 if gpus else devices))
@@ -170,7 +173,7 @@ def divide(jobs: Sequence[Job], config: PoolConfig, memory: Callable[[], int]) -
 
 
 def visible_gpus() -> list[str]:
-    """Return the names of the GPUs of this machine. torch is not imported, because that takes seconds."""
+    """Return the names of this machine's GPUs. torch is not imported, because that takes seconds."""
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         return [name for name in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if name and name != "-1"]
     try:
@@ -189,10 +192,10 @@ class _Worker:
         self.run: int | None = None  # the number of its current run
         self.began = 0.0
         self.is_leaving = False
-        with log.open("ab") as errors:  # errors of its start go to the log of its first run
+        with log.open("ab") as errors:  # errors while it starts go to the log of its first run
             self.process = subprocess.Popen(
                 started_by("pairscale.command.worker"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                env=environment, start_new_session=True,  # so that we pass on Ctrl-C, once
+                env=environment, start_new_session=True,  # so that Ctrl-C reaches it only once, from us
             )  # fmt: skip
         threading.Thread(target=self._read, args=(answers,), daemon=True).start()
 
@@ -206,7 +209,7 @@ class _Worker:
         answers.put((self, None))
 
     def start(self, run: int, words: Sequence[str], log: Path) -> None:
-        """Start a run. If the process is dead, the run ends with it."""
+        """Start a run. If the process has died, `_read` reports that this run has ended, too."""
         self.run, self.began = run, time.monotonic()
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):
@@ -222,7 +225,7 @@ class _Worker:
 
 
 class _Pool:
-    """The state of a running sweep. Everything but reading the workers' answers happens in one thread."""
+    """The state of a running sweep. Everything except reading the workers' answers happens in one thread."""
 
     def __init__(self, command: str, jobs: Sequence[Job], slots: Slots, logs: Path, board: Board):
         self.command, self.jobs, self.slots, self.logs, self.board = command, jobs, slots, logs, board
@@ -232,7 +235,7 @@ class _Pool:
         self.is_stopped = False
 
     def run(self) -> None:
-        """Run all jobs. Raises KeyboardInterrupt after SIGINT or SIGTERM, once the runs at work have ended."""
+        """Run all jobs. Raises KeyboardInterrupt after SIGINT or SIGTERM, once the active runs have ended."""
 
         def stop(number: int, frame: Any) -> None:
             self.is_stopped = True
@@ -273,7 +276,7 @@ class _Pool:
             self.board.observe(run, State("starting"))
 
     def _take(self, worker: _Worker, answer: dict[str, Any] | None) -> None:
-        """Handle an answer of a worker: the state of its run, or how it ended. None: the worker has ended."""
+        """Handle a worker's answer: the state of its run, how the run ended, or None if the worker has ended."""
         run = worker.run
         if answer is None:
             self.workers = {slot: one for slot, one in self.workers.items() if one is not worker}
@@ -302,7 +305,7 @@ class _Pool:
         return f"Its process {how}{memory}. The last line of its log: {last}"
 
     def _end(self) -> None:
-        """End all workers. Interrupt those that are still at a run, and kill those that do not end in time."""
+        """End all workers. Interrupt those that are still working, and kill those that do not end in time."""
         at_work = self._at_work()
         if at_work:
             say(f"Stopping {plural(len(at_work), 'run')}.")

@@ -1,13 +1,12 @@
-"""Build configurations: dataclasses with limits in their annotations, made from plain values by `build`.
+"""Build configurations, which are dataclasses with limits in their annotations, from plain values.
 
     @dataclass(kw_only=True)
     class TrainerConfig:
         accelerator: Literal["auto", "cpu", "gpu"]
         threads: Annotated[int, Meta(ge=1, le=4096)] | None = None
 
-What an annotation cannot say, such as two values that do not go together, is checked in `__post_init__`, which raises
-ConfigError. If the files of a group in conf/ have several types, such as those of `model`, `register_types` registers
-them.
+`__post_init__` checks what an annotation cannot express, such as two values that do not go together, and raises
+ConfigError. If the files of a group in conf/ have several types, as in `model`, `register_types` registers them.
 """
 
 import dataclasses
@@ -26,11 +25,11 @@ from pairscale.sizes import format_size, parse_size, written
 
 T = TypeVar("T")
 MISSING: Any = "???"  # the value of a key in conf/ that the user has to set
-NOT_IN_DIGEST = {"digest": False}  # metadata of a field that cannot change a number
+NOT_IN_DIGEST = {"digest": False}  # metadata of a field that cannot change a run's results
 _LARGEST = 1.7976931348623157e308
 MOST_SUGGESTED = 3  # keys with the same name that a message suggests
 
-TEXTS, SIZED = "texts", "size"  # marks
+TEXTS, SIZED = "texts", "size"  # marks in annotations
 Texts = Annotated[str | list[str] | None, TEXTS]  # a text, a list of texts, or null
 Size = Annotated[str, SIZED]  # text for pairscale.sizes.parse_size, such as 125k; 1e6 and 1_000 are read as numbers
 Seed = Annotated[int, Meta(ge=0, le=MAX_SEED)]
@@ -44,12 +43,12 @@ _TYPES: dict[type, dict[str, type]] = {}
 
 
 def register_types(base: type, **kinds: type) -> None:
-    """Register types for values of class `base`, under the name that their key `type` has in a file."""
+    """Register types for values of class `base`. The keywords are the values of the key `type` in a file."""
     _TYPES.setdefault(base, {}).update(kinds)
 
 
 def types_of(base: type) -> Mapping[str, type]:
-    """Return the registered types of a class by name; {} if there are none."""
+    """Return the registered types of a class by name, or {} if there are none."""
     return _TYPES.get(base, {})
 
 
@@ -72,8 +71,8 @@ def build(schema: type[T], values: Mapping[str, Any], key: str = "") -> T:
         key: the dotted key of `values` with a final dot, for messages
 
     Raises:
-        ConfigError: for an unknown key, a missing value, a value with the wrong type or beyond its limits, and as the
-            class itself does
+        ConfigError: for an unknown key, a missing value, or a value of the wrong type or outside its limits, or
+            any error that the class itself raises
     """
     kind = _choose(schema, values, key)
     hints, required = _hints(kind), _required(kind)
@@ -84,7 +83,7 @@ def build(schema: type[T], values: Mapping[str, Any], key: str = "") -> T:
             raise ConfigError(f"Unknown key '{key}{name}'. {nearest(name, parts, key)}")
     if missing := [f"{key}{name}" for name in parts if given.get(name, name in required and MISSING) == MISSING]:
         example = " ".join(f"{name}={'PATH' if name.endswith('path') else 'VALUE'}" for name in missing)
-        raise ConfigError(f"{', '.join(missing)}: not set, and there is no default. Add {example}.")
+        raise ConfigError(f"{', '.join(missing)}: a value is needed, because there is no default. Add {example}.")
     return cast(T, kind(**{name: converted(hints[name], value, f"{key}{name}") for name, value in given.items()}))
 
 
@@ -103,12 +102,12 @@ def _choose(schema: type, values: Mapping[str, Any], key: str) -> type:
     if name is None and schema in kinds.values():
         return schema
     if not isinstance(name, str) or name not in kinds:
-        raise ConfigError(f"{key}type={shown(name)}: unknown type. {nearest(str(name), kinds)}")
+        raise ConfigError(f"{key}type={shown(name)}: there is no such type. {nearest(str(name), kinds)}")
     return kinds[name]
 
 
 def converted(kind: Any, value: Any, key: str) -> Any:
-    """Return a value as the type that the annotation `kind` declares. Raises ConfigError as `build` does."""
+    """Convert a value to the type that the annotation `kind` declares. Raises the same errors as `build`."""
     options = _options(kind)
     kinds = [one for one, _ in options]
     if value is None and type(None) in kinds:
@@ -118,7 +117,7 @@ def converted(kind: Any, value: Any, key: str) -> Any:
         return build(min(owners, key=lambda one: len(_required(one) - set(value))), value, f"{key}.")
     if any(SIZED in marks for _, marks in options):
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise ConfigError(f"{key}={shown(value)}: must be a size, such as 300000, 125k or 1/8M.")
+            raise ConfigError(f"{key}={shown(value)}: this value must be a size, such as 300000, 125k or 1/8M.")
         return format_size(parse_size(str(value), key))
     hint = ""
     if not owners:
@@ -127,12 +126,12 @@ def converted(kind: Any, value: Any, key: str) -> Any:
         except (msgspec.ValidationError, OverflowError):
             is_read = str in kinds and isinstance(value, (bool, int, float))
             if is_read or (dict[str, str] in kinds and isinstance(value, Mapping)):
-                hint = " In a YAML file, put text that looks like a number or a truth value in quotes."
-    raise ConfigError(f"{key}={shown(value)}: must be {in_words(kind)}.{hint}")
+                hint = " In a YAML file, put quotes around text that looks like a number or a truth value."
+    raise ConfigError(f"{key}={shown(value)}: this value must be {in_words(kind)}.{hint}")
 
 
 def shown(value: Any) -> str:
-    """Return a value as an error shows it, cut after 80 characters."""
+    """Return a value as error messages show it, cut after 80 characters."""
     text = "nan" if value != value else written(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -154,9 +153,9 @@ def _in_words(kind: Any, marks: tuple[Any, ...]) -> str:
     if origin is list:
         return "a list" if arguments[0] is Any else f"a list in which each item is {in_words(arguments[0])}"
     if origin is dict and arguments[1] is not Any:
-        return f"keys, each with a value that is {in_words(arguments[1])}"
+        return f"a mapping of keys to values, each of which is {in_words(arguments[1])}"
     if origin is dict or kind is dict or dataclasses.is_dataclass(kind):
-        return "keys with values"
+        return "a mapping of keys to values"
     name = {int: "a whole number", float: "a number", bool: "true or false", str: "text", list: "a list"}
     return name.get(kind, str(kind)) + _limits(limits)
 
@@ -188,15 +187,15 @@ def nearest(name: str, available: Iterable[str], prefix: str = "") -> str:
 
 @cache
 def text_keys(schema: type) -> frozenset[str]:
-    """Return the dotted keys below a class that take a text or a list of texts, in any of its registered types."""
+    """Return the dotted keys below a class for a text or a list of texts, in any of its registered types."""
     return frozenset(key for key, hint in _keys_below(schema, "") if _takes_text(hint))
 
 
 def nearest_key(name: str, schema: type, top: Collection[str]) -> str:
     """Return a sentence that suggests a similar key, which may be deeper, such as sample.size for `sizes`.
 
-    A top-level key is preferred to deeper ones with its name (`seed` to model.seed), and to others that are about as
-    similar (for `modle`, `model` to logger.mode). If no key is similar, list the top-level keys.
+    A top-level key is preferred to a deeper key of the same name (`seed` to model.seed). It is also preferred to other
+    keys that are about as similar (for `modle`, `model` to logger.mode). If no key is similar, list the top-level keys.
     """
     deeper = {key: {key} for key in top}
     for key, _ in _keys_below(schema, ""):
@@ -227,7 +226,7 @@ def _takes_text(hint: Any) -> bool:
 
 
 def _options(hint: Any, marks: tuple[Any, ...] = ()) -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return the types that an annotation allows, without Annotated, each with its marks."""
+    """Return the types that an annotation allows, each with its marks but without Annotated."""
     if get_origin(hint) is Annotated:
         return _options(hint.__origin__, (*marks, *hint.__metadata__))
     if get_origin(hint) in (Union, types.UnionType):

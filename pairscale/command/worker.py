@@ -1,8 +1,8 @@
-"""A worker process of a sweep (pool.py). It does one run after another, so that torch is imported only once.
+"""Run a worker process of a sweep (pool.py). It does one run after another, so that torch is imported only once.
 
-A line of JSON on standard input asks for a run, with its words and its log. Lines of JSON on standard output answer:
-{"state": ...} during the run, and {"code": ..., "result": ...} at its end. Between two runs, settings, signals, seeds
-and environment variables are restored and memory is freed. After a run that failed, the process ends.
+A line of JSON on standard input requests a run, and contains its words and its log. The answers are lines of JSON on
+standard output: {"state": ...} during the run, and {"code": ..., "result": ...} at its end. Between two runs, settings,
+signals, seeds and environment variables are restored and memory is freed. The process ends after a failed run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TextIO
 from pairscale import COMMANDS
 from pairscale.progress import every, state_now, take_result
 
-STATE_SECONDS = 1.0  # between two reports of the state
+STATE_SECONDS = 1.0  # time between two reports of the state
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -47,7 +47,7 @@ def run_command(words: Sequence[str]) -> int:
 
 
 class Surroundings:
-    """A copy of what a run may change in its process: environment variables and handlers of signals."""
+    """A copy of the environment variables and signal handlers, which a run may change."""
 
     def __init__(self) -> None:
         self.environment = dict(os.environ)
@@ -59,9 +59,9 @@ class Surroundings:
         os.environ.update(self.environment)
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
-        gc.unfreeze()  # main.py has frozen these objects for the end of the process
+        gc.unfreeze()  # main.py has frozen these objects, because it expects the process to end
         gc.collect()
-        gc.freeze()  # the rest, mostly modules, stays and need not be checked again
+        gc.freeze()  # the remaining objects, mostly modules, stay and need not be checked again
         if "torch" in sys.modules:
             import torch
 
@@ -85,10 +85,10 @@ def _print_to(log: str) -> None:
 
 def serve(requests: TextIO, answers: TextIO) -> None:
     """Do the requested runs, one line of JSON each, until `requests` ends."""
-    guard = threading.Lock()  # lines of two threads must not mix
+    guard = threading.Lock()  # the lines of two threads must not mix
 
     def answer(**values: object) -> None:
-        with guard, suppress(BrokenPipeError):  # the sweep was killed; this run continues to its end
+        with guard, suppress(BrokenPipeError):  # if the sweep was killed, this run continues to its end
             print(json.dumps(values), file=answers, flush=True)
 
     before = Surroundings()
@@ -114,7 +114,7 @@ def main() -> None:
     os.dup2(2, 1)
     with suppress(KeyboardInterrupt):  # between two runs, when the sweep ends
         serve(requests, answers)
-    gc.freeze()  # otherwise Python spends a second at its end looking for garbage among so many objects
+    gc.freeze()  # otherwise Python spends a second at exit looking for garbage among so many objects
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A real SLURM on this machine, for tests and experiments: munge, one controller and emulated nodes, without systemd,
-# cgroups or accounting. Needs root and Debian's slurmctld, slurmd, slurm-client, slurm-wlm-basic-plugins and munge
-# (`make system`).
+# Start a real SLURM on this machine, for tests and experiments. It has munge, one controller and emulated nodes, but no
+# systemd, cgroups or accounting. It needs root and Debian's slurmctld, slurmd, slurm-client, slurm-wlm-basic-plugins and
+# munge (`make system`).
 #
 #   eval "$(slurm/local_cluster/up.sh [FOLDER])"     start it (or find it running) and set SLURM_CONF and PATH
 #   slurm/local_cluster/down.sh [FOLDER]             stop the SLURM of FOLDER, and nothing else
@@ -9,7 +9,8 @@
 # FOLDER contains keys, state, logs and process ids. Standard output is for eval; messages go to standard error.
 # Environment: NODES (4); CPUS (2) and MEMORY (8000 MB) per node; PORT (17817), the first of NODES + 1 ports.
 #
-# Partitions: high, and low (the default), whose jobs are requeued for those of high, GRACE=10 seconds after a warning.
+# Partitions: high, and low (the default). Jobs in low are requeued if jobs in high need their nodes, GRACE=10 seconds after
+# a warning.
 set -euo pipefail
 
 folder=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/pairscale/slurm}")
@@ -18,7 +19,7 @@ here=$(dirname "$(realpath "$0")")
 say() { echo "$*" >&2; }
 
 for program in munged slurmctld slurmd scontrol; do
-  PATH="$PATH:/usr/sbin" command -v "$program" >/dev/null || { say "up.sh: $program not found. Install it with \`make system\`."; exit 3; }
+  PATH="$PATH:/usr/sbin" command -v "$program" >/dev/null || { say "up.sh: $program is missing. Install it with \`make system\`."; exit 3; }
 done
 [ "$(id -u)" -eq 0 ] || { say "up.sh: run this as root, because slurmd starts jobs as their users."; exit 3; }
 export PATH="$PATH:/usr/sbin" SLURM_CONF="$folder/slurm.conf"

@@ -3,28 +3,28 @@
     python -m tests.bench.construction_quality UD_English-EWT --parser parser/model-best
 
 The first argument is the folder of UD English EWT 2.x (CC BY-SA 4.0), and --parser is a spaCy parser trained on it
-(docs/guides/parsers.md). `construction_labels.csv` names sentences of the treebank with the constructions that are
-present, those that are doubtful, and why. One annotator, a language model, read the text of each sentence with the
-descriptions of the constructions. It saw neither trees nor patterns, but it knows Universal Dependencies, which may
-have shaped its judgements. The sets are:
+(docs/guides/parsers.md). `construction_labels.csv` lists sentences of the treebank with the constructions that are
+present, the constructions that are doubtful, and reasons. The annotator, a language model, read each sentence's text
+and the descriptions of the constructions. It didn't see trees or patterns, but its knowledge of Universal Dependencies
+may have shaped its judgements. The sets are:
 
     random      200 sentences of the test split with 8 to 40 words: random.Random(2026).sample(sorted(names), 200)
     fresh       100 sentences of the development split, with seed 2027
     enriched:CONSTRUCTION   sentences of any split with words that often occur with a rare construction, such as "there"
-                or "at least". What is measured on them holds only for such sentences.
+                or "at least". Measurements on them apply only to such sentences.
 
-This file is never changed. `construction_corrections.csv` has the labels that were clearly mistakes, with reasons. They
-were corrected after the patterns were run, because looking at disagreements reveals the annotator's mistakes, too.
-`construction_matches.csv` has judgements of matches in another text.
+These labels are never changed. `construction_corrections.csv` contains corrections of clear mistakes, with reasons.
+They were corrected after the patterns were run, because disagreements also reveal the annotator's mistakes.
+`construction_matches.csv` contains judgements of matches in another text.
 
-A sentence counts as found if a pattern matches anywhere in it. Sentences with a doubtful label don't count for that
-construction. For parsed trees, sentences of the training split are left out, because the parser knows them. Writes
-analysis/results/construction_quality.csv:
+A sentence is treated as found if a pattern matches anywhere in it. Sentences with a doubtful label are left out for
+that construction. For parsed trees, sentences of the training split are left out, because the parser was trained on
+them. The results are written to analysis/results/construction_quality.csv:
 
-    labels      first: as made before anyone read the patterns; corrected: with construction_corrections.csv
-    trees       gold: the treebank's; parsed: the parser's
+    labels      first (made before anyone read the patterns), or corrected (with construction_corrections.csv)
+    trees       gold (from the treebank), or parsed (from the parser)
     set         random, fresh, or all (random and enriched)
-    patterns    now; before: as they were when the labels were made (rows that are kept)
+    patterns    now, or before (kept rows for the patterns at the time of labelling)
     mended      True if the patterns were changed after the labels of random and all were seen
 """
 
@@ -54,12 +54,12 @@ RESULTS = ROOT / "analysis" / "results" / "construction_quality.csv"
 FILTERS = ROOT / "conf" / "filter"
 STATES = ("first", "corrected")
 
-Trees = Mapping[str, Tree]  # by name of the sentence
+Trees = Mapping[str, Tree]  # trees by the name of their sentence
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The constructions of one sentence, as its reader saw them."""
+    """A sentence's constructions according to the annotator."""
 
     sentence: str  # sent_id of the treebank
     split: str
@@ -69,7 +69,7 @@ class Labels:
 
 
 def read_labels(state: str) -> list[Labels]:
-    """Return the labels of every sentence, as first made or corrected."""
+    """Return the labels of all sentences in the state "first" or "corrected"."""
     folder = Path(__file__).parent
     with (folder / "construction_labels.csv").open(encoding="utf-8", newline="") as file:
         labels = {
@@ -84,7 +84,7 @@ def read_labels(state: str) -> list[Labels]:
         }
     if state == "corrected":
         with (folder / "construction_corrections.csv").open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):  # the construction is `label`: present, absent or doubtful
+            for row in csv.DictReader(file):  # the column `label` is present, absent or doubtful
                 old, name = labels[row["sentence"]], {row["construction"]}
                 present = old.present | name if row["label"] == "present" else old.present - name
                 doubtful = old.doubtful | name if row["label"] == "doubtful" else old.doubtful - name
@@ -93,7 +93,7 @@ def read_labels(state: str) -> list[Labels]:
 
 
 def gold_trees(treebank: Path, labels: Sequence[Labels]) -> dict[str, Tree]:
-    """Return the treebank's trees of the labelled sentences."""
+    """Return the treebank's trees for the labelled sentences."""
     trees = {}
     for split in sorted({one.split for one in labels}):
         (file,) = treebank.glob(f"*-ud-{split}.conllu")
@@ -106,14 +106,14 @@ def gold_trees(treebank: Path, labels: Sequence[Labels]) -> dict[str, Tree]:
 
 
 def parsed_trees(model: Path, labels: Sequence[Labels], gold: Trees) -> dict[str, Tree]:
-    """Return a parser's trees of the labelled sentences that are not in its training split."""
+    """Return a parser's trees for the labelled sentences that are not in its training split."""
     names = [one.sentence for one in labels if one.split != "train"]
     parser = SpacyParser(SpacyConfig(name="spacy", model=str(model)))
     return dict(zip(names, parser.trees([gold[name].sentence for name in names], 0), strict=True))
 
 
 def read_filters(folder: Path) -> dict[str, FilterConfig]:
-    """Return the filters in a folder, by name."""
+    """Return the filters in a folder by name."""
     configs = {}
     for path in sorted(folder.glob("*.yaml")):
         values: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(path))  # type: ignore[assignment]
@@ -122,7 +122,7 @@ def read_filters(folder: Path) -> dict[str, FilterConfig]:
 
 
 def quality(name: str, found: Mapping[str, bool], labels: Sequence[Labels]) -> dict[str, int | float]:
-    """Return counts, precision and recall of a construction for the labelled sentences in `found`."""
+    """Return counts, precision and recall for a construction in the labelled sentences of `found`."""
     certain = [one for one in labels if one.sentence in found and name not in one.doubtful]
     doubtful = sum(one.sentence in found and name in one.doubtful for one in labels)
     present = sum(name in one.present for one in certain)
@@ -138,7 +138,7 @@ def quality(name: str, found: Mapping[str, bool], labels: Sequence[Labels]) -> d
 
 
 def rows_of(trees: Mapping[str, Trees]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each construction, kind of trees, state of the labels and set of sentences."""
+    """Yield one row per construction, kind of trees, state of the labels and set of sentences."""
     labels = {state: read_labels(state) for state in STATES}
     for name, config in read_filters(FILTERS).items():
         matcher = Matcher(config)

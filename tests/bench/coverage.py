@@ -2,11 +2,11 @@
 
     python tests/bench/coverage.py [--studies N]    writes analysis/results/coverage.csv, in about a minute
 
-Each study has runs at several sizes. A run's expected accuracy is that of its size plus a random effect, and it is
+Each study has runs at several sizes. A run's expected accuracy is its size's accuracy plus a random effect, and it is
 scored on a number of minimal pairs. The true value is the mean over new samples of this corpus and new initialisations.
 
 Columns: design, runs (per size), pairs, quantity, method, used (by pairscale), studies, covered (share of intervals
-that contain the true value), none (share of studies without an interval because no run varies), width (mean width,
+that contain the true value), none (share of studies without an interval, because no run varies), width (mean width,
 relative to an oracle that knows the estimate's standard deviation and uses the normal quantile).
 """
 
@@ -29,7 +29,7 @@ from analysis.curves.lines import ROUNDING, Line, fit_line, item_variances
 from pairscale.tables import write_csv
 
 FILE = Path(__file__).parents[2] / "analysis" / "results" / "coverage.csv"
-RESAMPLES, CORPUS, PARADIGMS, CENTRE = 399, 64, 4, 0.6  # CORPUS: number of units of text to draw samples from
+RESAMPLES, CORPUS, PARADIGMS, CENTRE = 399, 64, 4, 0.6  # CORPUS is the number of text units to draw samples from
 HC3, SEEDS, OLS = "HC3, t(R - 2)", "slopes of seeds, t(S - 1)", "OLS, t(R - 2)"
 HC2, BOOTSTRAP = "HC2, Bell-McCaffrey", "bootstrap of runs"
 WELCH, POOLED = "HC3, Welch", "HC3, t(2R - 4)"
@@ -46,7 +46,7 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Design:
-    """How the runs of a study are spread: `counts` runs at each size, with deviations `spread` of their accuracies."""
+    """A study's design, with `counts` runs at each size and standard deviations `spread` of their accuracies."""
 
     counts: tuple[int, ...]
     spread: tuple[float, ...] | float = 0.03
@@ -68,7 +68,7 @@ class Design:
 
     @cached_property
     def deviation(self) -> np.ndarray:
-        """The standard deviation of each run (R,)."""
+        """The standard deviation of each run's accuracy (R,)."""
         return np.broadcast_to(self.spread, len(self.counts))[self.size]
 
     @property
@@ -76,7 +76,7 @@ class Design:
         return fit_line(self.x, self.size, self.seed if self.kind == "nested" else None)
 
     def effects(self, rng: np.random.Generator, studies: int) -> np.ndarray:
-        """Draw what each run adds to the accuracy of its size (R, studies). The mean over new runs is 0."""
+        """Draw each run's deviation from the accuracy of its size (R, studies). The mean over new runs is 0."""
         shape, deviation = (len(self.x), studies), self.deviation[:, None]
         if self.kind == "heavy tails":
             return deviation * rng.standard_t(3, shape) / np.sqrt(3)
@@ -84,7 +84,7 @@ class Design:
             seeds = self.seed.max() + 1
             tilt = rng.normal(0, 0.012, (seeds, studies))[self.seed] * (self.x - self.x.mean())[:, None]
             return 0.5 * deviation * rng.normal(size=shape) + rng.normal(0, 0.02, (seeds, studies))[self.seed] + tilt
-        if self.kind == "overlap":  # samples of 1, 2, 4, ... units of one corpus, up to 3/4 of it
+        if self.kind == "overlap":  # the samples have 1, 2, 4, ... units of one corpus, up to 3/4 of it
             drawn = np.maximum(1, (0.75 * CORPUS * 2.0 ** (self.size - self.size.max())).astype(int))
             units = rng.normal(size=(studies, 1, CORPUS))
             order = rng.random((studies, len(self.x), CORPUS)).argsort(axis=2).argsort(axis=2)
@@ -133,7 +133,7 @@ ITEMS = {"4x5, 100 items": (Design((5,) * 4), 25), "4x5, 1,000 items": (Design((
 
 
 class Limits(NamedTuple):
-    """The intervals of a method in all studies."""
+    """A method's intervals in all studies."""
 
     method: str
     used: bool
@@ -147,7 +147,7 @@ def t_limits(method: str, used: bool, estimate: np.ndarray, variance: np.ndarray
 
 
 def slope_limits(design: Design, y: np.ndarray, rng: np.random.Generator) -> Iterator[Limits]:
-    """Yield the intervals of slopes for accuracies y (R, studies)."""
+    """Yield each method's intervals for the slopes of the accuracies `y` (R, studies)."""
     line = design.line
     if design.kind == "nested":
         yield t_limits(SEEDS, True, line.slope @ y, line.variances(y)[1], line.degrees)
@@ -171,7 +171,7 @@ def slope_limits(design: Design, y: np.ndarray, rng: np.random.Generator) -> Ite
 
 
 def rows(design: str, one: Design, quantity: str, limits: Iterator[Limits], error: np.ndarray, truth) -> list[dict]:
-    """Return the table's rows for a quantity. `error` is the estimate minus the true value in each study."""
+    """Return the table's rows for a quantity. `error` contains each study's estimate minus the true value."""
     oracle = 2 * norm.ppf(0.975) * error.std()
     table = []
     for method, used, low, high in limits:
@@ -186,7 +186,7 @@ def rows(design: str, one: Design, quantity: str, limits: Iterator[Limits], erro
 
 
 def expected_slope(design: Design, rng: np.random.Generator) -> float:
-    """Return the expected slope of new runs, estimated from many of them."""
+    """Estimate the expected slope of new runs from many simulated runs."""
     means = np.mean([design.accuracies(rng, design.effects(rng, 2000)).mean(axis=1) for _ in range(30)], axis=0)
     of_size = np.bincount(design.size, means) / np.bincount(design.size)
     return float(design.line.slope @ of_size[design.size])
@@ -224,7 +224,7 @@ def differences(studies: int, rng: np.random.Generator) -> list[dict]:
 
 
 def new_items(studies: int, rng: np.random.Generator) -> list[dict]:
-    """Simulate items with their own difficulties and slopes in fixed paradigms. The true value includes new items."""
+    """Simulate items with individual difficulties and slopes in fixed paradigms. The true value includes new items."""
     table = []
     for name, (design, items) in ITEMS.items():
         line, paradigm = design.line, np.repeat(np.arange(PARADIGMS), items)

@@ -1,20 +1,20 @@
-"""Inject faults: kill each stage, fill its disk or damage its checkpoints, restart it, and check that nothing is lost.
+"""Kill each stage, fill its disk or damage its checkpoints, restart it, and check that nothing is lost.
 
     python tests/bench/faults.py --trials 50            (make faults N=50)
 
 A trial works on a copy of a folder with the inputs of the stage. The command is started, disturbed, and started again
-with the same arguments. Then the folder must contain the same files, bit for bit, as after an undisturbed run (except
-for times, speeds and attempts in manifest.json). The kinds of faults:
+with the same arguments. The folder must then contain the same files, bit for bit, as after an undisturbed run. Only
+times, speeds and attempts in manifest.json may differ. The kinds of faults are:
 
     moment   SIGKILL at a random moment during the stage
-    rename   SIGKILL between a write and its rename: just before a random call of os.replace
+    rename   SIGKILL between a write and its rename, just before a random call of os.replace
     call     SIGKILL just before a random call that changes the file system (CALLS)
-    full     a disk of random size (a tmpfs; only for root) that is too small for the stage: the command must fail with
-             a one-line error; then the disk is made larger
-    damage   SIGKILL as in `moment`, but after the first checkpoint; then the newest checkpoint is truncated, or one of
-             its bits flipped
+    full     A disk of random size (a tmpfs, which needs root) is too small for the stage. The command must fail with a
+             one-line error. The disk is then made larger.
+    damage   SIGKILL after the first checkpoint, as in `moment`. The newest checkpoint is then truncated, or one of its
+             bits is flipped.
 
-Commands run in forked processes (tests/support/commands.py). Calls are counted by functions that replace those of `os`,
+Commands run in forked processes (tests/support/commands.py). Functions that replace functions of `os` count the calls,
 so pairscale itself contains no code for these tests.
 """
 
@@ -53,7 +53,7 @@ BLOCK = 4096  # smallest space of a file on a disk, in bytes
 
 
 def count_calls(calls: tuple[str, ...], last: int, file: Path) -> None:
-    """Count the calls of these functions of `os` in a file, and kill this process just before call number `last`."""
+    """Count the calls of some functions of `os` in a file, and kill this process just before call number `last`."""
     counts: Counter[str] = Counter()
 
     def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,7 +71,7 @@ def count_calls(calls: tuple[str, ...], last: int, file: Path) -> None:
 
 
 class Bench:
-    """Run the trials of one stage."""
+    """The trials of a stage."""
 
     def __init__(self, stage: Stage, place: Path):
         """Run the commands that prepare the stage, then the stage itself without a fault."""
@@ -87,7 +87,7 @@ class Bench:
         self.expected = contents(undisturbed)
         calls = json.loads((place / "calls.json").read_text())
         self.calls = {"rename": calls["replace"], "call": sum(calls.values())}
-        self.needed = _used(undisturbed) - _used(self.start)  # space that the stage needs on its disk, in bytes
+        self.needed = _used(undisturbed) - _used(self.start)  # disk space that the stage needs, in bytes
 
     def _command(self, folder: Path, calls: tuple[str, ...] = (), last: int = 0) -> Command:
         counting = partial(count_calls, calls, last, self.place / "calls.json")
@@ -96,19 +96,19 @@ class Bench:
     def _succeed(self, command: Command) -> None:
         done = command.wait()
         if done.returncode:
-            raise RuntimeError(f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
+            raise RuntimeError(f"The command ended with exit code {done.returncode}.\n{done.stdout}{done.stderr}")
 
     def _copy(self, name: str) -> Path:
         return Path(shutil.copytree(self.start, self.place / name, dirs_exist_ok=True))
 
     def trial(self, kind: str, seed: int) -> str | None:
-        """Disturb the stage once. Return None if nothing was lost, else a description of the loss."""
+        """Disturb the stage once. Return a description of the loss, or None if nothing was lost."""
         draw = random.Random(f"{self.stage.name} {kind} {seed}")
         with self._disk("trial", kind == "full") as folder:
             loss: str | None = getattr(self, f"_{kind}")(folder, draw)
             if loss is None:
                 done = self._command(folder).wait()
-                loss = f"exit code {done.returncode}" if done.returncode else None
+                loss = f"the second run ended with exit code {done.returncode}" if done.returncode else None
                 loss = loss or difference(self.expected, contents(folder))
                 if loss is None and kind == "damage" and "damaged checkpoint" not in done.stdout + done.stderr:
                     loss = "the damage was not reported"
@@ -145,7 +145,7 @@ class Bench:
             end = time.monotonic() + draw.uniform(0, self.seconds)
             while command.code is None and (time.monotonic() < end or (pattern and not list(folder.rglob(pattern)))):
                 time.sleep(0.001)
-            with contextlib.suppress(ProcessLookupError):  # it has just ended
+            with contextlib.suppress(ProcessLookupError):  # because it may just have ended
                 command.kill(signal.SIGKILL)
             found = list(folder.rglob(pattern)) if pattern else []
             if command.wait().returncode == -signal.SIGKILL and (found or not pattern):
@@ -160,7 +160,7 @@ class Bench:
 
     def _at_call(self, folder: Path, calls: tuple[str, ...], last: int) -> str | None:
         code = self._command(folder, calls, last).wait().returncode
-        return None if code == -signal.SIGKILL else f"not killed at call {last}: exit code {code}"
+        return None if code == -signal.SIGKILL else f"the stage was not killed at call {last} (exit code {code})"
 
     def _damage(self, folder: Path, draw: random.Random) -> None:
         checkpoints = self._killed(folder, draw, "*.ckpt")
@@ -183,11 +183,11 @@ class Bench:
             self._again(folder)  # the disk was large enough
         lines = [line for line in done.stderr.splitlines() if line.startswith(f"pairscale {self.stage.command[0]}: ")]
         if done.returncode != 2 or len(lines) != 1 or "Traceback" in done.stderr:
-            return f"a full disk gave no one-line error (exit code {done.returncode})\n{done.stderr}"
+            return f"a full disk did not raise a one-line error (exit code {done.returncode})\n{done.stderr}"
         if "No space left on device" not in lines[0]:
-            return f"a full disk gave the error of another fault: {lines[0]}"
+            return f"a full disk raised the wrong error: {lines[0]}"
         if left := [path.name for path in folder.rglob(".*.tmp")]:
-            return f"a full disk left {left}"
+            return f"a full disk left temporary files: {left}"
         for path in folder.rglob("*.ckpt"):
             if path.stem.partition("-")[2] != hashlib.sha256(path.read_bytes()).hexdigest()[:16]:
                 return f"a full disk damaged {path.name}"
@@ -195,7 +195,7 @@ class Bench:
 
 
 def _used(folder: Path) -> int:
-    """Return the space that a folder takes on a disk, in bytes."""
+    """Return the disk space that a folder uses, in bytes."""
     return sum(BLOCK * (1 + (path.stat().st_size - 1) // BLOCK) for path in folder.rglob("*") if path.is_file())
 
 
@@ -220,12 +220,12 @@ class Result:
     """The results of all trials of a stage."""
 
     stage: str
-    trials: Counter[str] = field(default_factory=Counter)  # number of trials, by kind of fault
+    trials: Counter[str] = field(default_factory=Counter)  # number of trials by kind of fault
     lost: list[tuple[str, int, str]] = field(default_factory=list)  # kind, seed and description of each loss
 
 
 def plan(stage: Stage, trials: int, disk: bool, others: int) -> dict[str, int]:
-    """Return the number of trials of each kind: a fifth of `trials` at a rename, the rest at a moment."""
+    """Return the number of trials of each kind. A fifth of `trials` are kills at a rename, the others at a moment."""
     aimed = max(1, trials // 5)
     counts = {"moment": trials - aimed, "rename": aimed, "call": others}
     counts |= {"full": others} if disk else {}
@@ -251,9 +251,9 @@ def main() -> int:
     parser.add_argument(
         "--trials", type=int, default=50, help="trials per stage with SIGKILL, a fifth of them at a rename"
     )
-    parser.add_argument("--others", type=int, help="trials per stage and other kind of fault (default: a fifth)")
+    parser.add_argument("--others", type=int, help="trials per stage and other kind of fault (default: trials / 5)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first trial of each kind (default: 0)")
-    parser.add_argument("--stages", nargs="+", help="how the names of the stages begin (default: all)")
+    parser.add_argument("--stages", nargs="+", help="the beginnings of stage names (default: all stages)")
     arguments = parser.parse_args()
     from pairscale.errors import ConfigError
     from train.lmplz import find_programs
@@ -262,7 +262,7 @@ def main() -> int:
         ngrams = bool(find_programs())
     except ConfigError:
         ngrams = False
-        print("Skipping n-gram models. To include them, build KenLM's programs with `make lmplz`.")
+        print("Skipping n-gram models, because KenLM's programs are missing. Build them with `make lmplz`.")
     disk = can_mount()
     if not disk:
         print("Skipping full disks, because only root can mount small ones.")

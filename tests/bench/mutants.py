@@ -1,10 +1,10 @@
-"""Seeded mutants: small faults put into the code one at a time, and whether its tests catch them.
+"""Put small faults (mutants) into the code one at a time, and check that its tests catch them.
 
     python tests/bench/mutants.py --count 200 [--areas samples scorers] [--repository FOLDER] [--table mutants.csv]
 
-A mutant changes one operator, comparison, condition or whole number of a module of AREAS. It is caught if a test of the
-area fails, or if the tests take longer than `--limit` seconds. The same seed gives the same mutants of the same code. A
-row of the table is one mutant; run it again to continue. Survivors are printed, to be looked at.
+A mutant changes one operator, comparison, condition or whole number in a module of AREAS. It is caught if a test of the
+area fails, or if the tests take longer than `--limit` seconds. For the same code, the same seed draws the same mutants.
+Each row of the table is a mutant. Run the command again to continue. Mutants that aren't caught are printed.
 """
 
 import argparse
@@ -50,7 +50,7 @@ SWAPPED: dict[Any, Any] = {
 
 
 def changes(tree: ast.Module) -> Iterator[tuple[Any, str]]:
-    """Yield each place of a module that can be changed, and what the change would be."""
+    """Yield each place of a module that can be changed, and a description of the change."""
     for node in ast.walk(tree):
         operator = node.ops[0] if isinstance(node, ast.Compare) else getattr(node, "op", None)
         if type(operator) in SWAPPED:
@@ -62,7 +62,7 @@ def changes(tree: ast.Module) -> Iterator[tuple[Any, str]]:
 
 
 def mutated(source: str, number: int) -> tuple[str, int, str]:
-    """Return a module with its change of this number, the line of the change, and what it is."""
+    """Apply change number `number` to a module. Return the new source, the line of the change and its description."""
     tree = ast.parse(source)
     node, change = list(changes(tree))[number]
     if isinstance(node, ast.Compare):
@@ -77,7 +77,7 @@ def mutated(source: str, number: int) -> tuple[str, int, str]:
 
 
 def drawn(repository: Path, areas: list[str], count: int, seed: int) -> Iterator[tuple[str, Path, int]]:
-    """Yield area, module and number of `count` changes, as many from each area as from the others."""
+    """Yield the area, module and number of `count` changes, with equally many per area."""
     for area in areas:
         modules = [repository / name for name in AREAS[area][0]]
         files = sorted(file for of in modules for file in ([of] if of.is_file() else of.rglob("*.py")))
@@ -113,12 +113,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary) / "copy"
         for file in subprocess.check_output(["git", "ls-files", "-z"], cwd=arguments.repository, text=True).split("\0"):
-            if (source_file := arguments.repository / file).is_file():  # tracked, and not deleted since
+            if (source_file := arguments.repository / file).is_file():  # because a tracked file may have been deleted
                 (copy / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source_file, copy / file)
         for area in arguments.areas:
             if caught(copy, area, arguments.limit):
-                sys.exit(f"{area}: its tests fail without any mutant")
+                sys.exit(f"{area}: the tests of this area fail even without a mutant. Repair them first.")
         todo = list(drawn(copy, arguments.areas, arguments.count, arguments.seed))
         for area, file, number in track(todo, "mutants"):
             if (area, str(file), number) in known:

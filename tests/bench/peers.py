@@ -1,4 +1,4 @@
-"""Compare scores and speed with minicons and lm-evaluation-harness: same model, same sentences, one process.
+"""Compare scores and speed with minicons and lm-evaluation-harness, using the same model and sentences in one process.
 
     make peers
     python tests/bench/peers.py --size base --text english.txt.xz --benchmark BLIMP
@@ -6,8 +6,8 @@
 
 The models are a GPT-2 and a BERT, with 124M and 110M weights in the base size. The weights are random, because speed
 and agreement do not depend on them. The programs take turns in rounds, so that other load slows all of them. Our rates
-are measured on whole paradigms, whose sentences share beginnings. The peers don't make use of this, so a sample of the
-same sentences is enough for them.
+are measured on whole paradigms, whose sentences share beginnings. The peers don't exploit this, so we measure them on a
+sample of the same sentences.
 """
 
 import argparse
@@ -48,11 +48,11 @@ PARADIGMS = [
     "regular_plural_subject_verb_agreement_1", "superlative_quantifiers_1",
 ]  # fmt: skip
 COMPARISONS = ("lp", "pll")
-SIZES = {  # width, layers, heads, vocabulary of the causal and of the masked model
+SIZES = {  # width, layers, heads, and the vocabulary sizes of the causal and the masked model
     "base": (768, 12, 12, 50_257, 30_522),
     "tiny": (32, 2, 2, 500, 500),
 }
-GOALS = {  # comparison, peer: least ratio of our speed to the peer's, with models of base size
+GOALS = {  # smallest ratio of our speed to a peer's, by comparison and peer, for models of base size
     ("lp", "minicons"): 2.3,
     ("lp", "lm-evaluation-harness"): 1.4,
     ("pll original", "minicons"): 1.5,
@@ -62,7 +62,7 @@ console = Console(highlight=False, width=110)
 
 
 def make(folder: Path, text: list[str], size: str) -> None:
-    """Write a GPT-2 in folder/causal and a BERT in folder/masked, with tokenizers made of `text`."""
+    """Write a GPT-2 to folder/causal and a BERT to folder/masked, with tokenizers fitted to `text`."""
     width, layers, heads, of_causal, of_masked = SIZES[size]
     torch.manual_seed(0)
     causal, masked = byte_level(text, of_causal), word_pieces(text, of_masked)
@@ -80,11 +80,11 @@ def make(folder: Path, text: list[str], size: str) -> None:
 
 @dataclass
 class Way:
-    """One way to score sentences: a sum of log-probabilities (nats) for each; `at_once` of them in a round."""
+    """A way to score sentences. `sums` returns each sentence's sum of log-probabilities, in nats."""
 
     name: str
     sums: Callable[[list[str]], list[float]]
-    at_once: int | None = None  # None: all sentences
+    at_once: int | None = None  # number of sentences per round; None for all
 
 
 def our_way(name: str, scorer: CausalScorer | MaskedScorer, **policy: str) -> Way:
@@ -97,7 +97,7 @@ def our_way(name: str, scorer: CausalScorer | MaskedScorer, **policy: str) -> Wa
 
 
 def unshared(way: Way, scorer: CausalScorer) -> Way:
-    """Return the same way of scoring, but read each sentence as a whole."""
+    """Return a way that scores like `way`, but doesn't share the beginnings of sentences."""
 
     def sums(sentences: list[str]) -> list[float]:
         scorer.model.reads_trees = False
@@ -176,15 +176,15 @@ def main() -> None:
     parser.add_argument("--text", type=Path, help="text to fit the tokenizers to (default: the sentences)")
     parser.add_argument("--benchmark", type=Path, help="BLiMP's folder (default: pairs of the toy language)")
     parser.add_argument("--pairs", type=int, help="pairs per paradigm (default: all; small samples share little)")
-    parser.add_argument("--equal", type=int, default=1000, help="how many sentences to compare the sums of")
+    parser.add_argument("--equal", type=int, default=1000, help="number of sentences whose sums are compared")
     parser.add_argument("--sample", type=int, default=160, help="sentences per round for the peers")
     parser.add_argument("--batch", type=int, default=32, help="batch size of the peers, in sentences")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", nargs="+", choices=COMPARISONS, default=COMPARISONS)
-    parser.add_argument("--json", type=Path, help="file to write the figures to as well")
+    parser.add_argument("--json", type=Path, help="file to also write the figures to")
     arguments = parser.parse_args()
-    warnings.filterwarnings("ignore")  # the peers' own
+    warnings.filterwarnings("ignore")  # the peers' warnings
     logging.disable(logging.WARNING)
     set_up_cpu(compose("eval", [f"trainer.threads={arguments.threads}"]).trainer)
     overrides = ["benchmark=toy"]
@@ -194,9 +194,9 @@ def main() -> None:
     if arguments.pairs:
         overrides.append(f"benchmark.pairs={arguments.pairs}")
     pairs = load_benchmark(compose("eval", overrides).benchmark).pairs
-    sentences = pairs[["good", "bad"]].to_numpy().reshape(-1).tolist()  # the two of a pair are neighbours
+    sentences = pairs[["good", "bad"]].to_numpy().reshape(-1).tolist()  # both sentences of a pair are neighbours
     text = sentences
-    if arguments.text:  # a part of it is enough
+    if arguments.text:  # a sixth of the text is enough
         text = [line for number, line in lines(arguments.text) if number % 6 == 0 and line.strip()]
     with tempfile.TemporaryDirectory() as temporary:
         make(Path(temporary), text, arguments.size)

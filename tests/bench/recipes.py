@@ -2,10 +2,10 @@
 
     PAIRSCALE_DATA=FOLDER python tests/bench/recipes.py --models NAME ... [--rates RATE ...] [--jobs N]
 
-Each model trains with three rates (or `--rates`) and two seeds on samples of 31,250 and 250,000 words of English, in
-bf16. The budget is the recipe's own, but at most `--words`, so that a run takes minutes on one core. Run it again to
-continue: finished runs are kept. Each row of the table is one run. `valid` is its lowest validation loss, in nats per
-reference word, over 10,000 words. Masked models have a pseudo-loss, which can only be compared with other masked
+Each model trains in bf16 with three learning rates (or `--rates`) and two seeds, on samples of 31,250 and 250,000 words
+of English. The budget is the recipe's, but at most `--words`, so that a run takes minutes on one core. Run the command
+again to continue. Finished runs are kept. Each row of the table is a run. `valid` is its lowest validation loss over
+10,000 words, in nats per reference word. Masked models have a pseudo-loss, which can be compared only with other masked
 models.
 """
 
@@ -42,10 +42,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", required=True, help="models to train")
     parser.add_argument(
-        "--rates", nargs="+", type=float, help="learning rates (default: the recipe's, half and twice it)"
+        "--rates", nargs="+", type=float, help="learning rates (default: the recipe's, and half and twice this rate)"
     )
-    parser.add_argument("--words", default="600k", help="most words that a run reads (default: 600k)")
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
+    parser.add_argument("--words", default="600k", help="maximum number of words that a run reads (default: 600k)")
+    parser.add_argument("--jobs", type=int, default=2, help="number of simultaneous runs (default: 2)")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder for the runs (default: runs)")
     arguments = parser.parse_args()
     for model in arguments.models:

@@ -1,8 +1,8 @@
 """Run the training scripts of the models' authors on simulated text, and read their speed from their logs.
 
-Each script runs in its own process, which is stopped (SIGSTOP) while others have their turn. The checkouts are
-github.com/facebookresearch/colorlessgreenRNNs (LSTM) and github.com/kimiyoung/transformer-xl. The copies that run
-differ from them only in the few expressions that torch no longer supports (REPLACED).
+Each script runs in its own process, which is stopped (SIGSTOP) during the turns of others. The checkouts are
+github.com/facebookresearch/colorlessgreenRNNs (LSTM) and github.com/kimiyoung/transformer-xl. We run copies, in which
+we replace only the few expressions that torch no longer supports (REPLACED).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STEPS = 2_000 if torch.cuda.is_available() else 400  # steps in the simulated te
 
 
 class AuthorsScript:
-    """A way (tests/bench/training.py) that runs a few steps of `tokens` tokens, timed by the script's own log."""
+    """A way (tests/bench/training.py) that runs a few steps of `tokens` tokens, and reads their times from the log."""
 
     def __init__(self, command: list[str], folder: Path, temporary: tempfile.TemporaryDirectory[str], tokens: int):
         self.command, self.folder, self.temporary, self.tokens = command, folder, temporary, tokens
@@ -44,7 +44,7 @@ class AuthorsScript:
             )
         else:
             self.process.send_signal(signal.SIGCONT)
-        self._step()  # this one includes the pause
+        self._step()  # this step includes the pause
         times: list[float] = []
         while not times or sum(times) < seconds:
             times.append(self._step())
@@ -60,7 +60,7 @@ class AuthorsScript:
             output.append(line)
             if match := STEP.search(line):
                 return float(match[1]) / 1000
-        raise RuntimeError(f"{self.folder}: the script ended early:\n{''.join(output[-20:])}")
+        raise RuntimeError(f"{self.folder}: the script ended early. Its last lines are:\n{''.join(output[-20:])}")
 
     def close(self) -> None:
         if self.process is not None:
@@ -91,7 +91,8 @@ def _script(source: Path, options: str, vocabulary: int, tokens: int) -> Authors
     """Return a script that runs on simulated text, in a copy of its folder with REPLACED applied."""
     if not source.is_dir():
         raise SystemExit(
-            f"{source}: folder not found. Set REFERENCE_LSTM and REFERENCE_TXL to checkouts (docs/benchmarks.md)."
+            f"{source}: this folder does not exist. Set REFERENCE_LSTM and REFERENCE_TXL to checkouts of the authors' "
+            "code (docs/benchmarks.md)."
         )
     temporary = tempfile.TemporaryDirectory(prefix="pairscale-reference-")
     code = Path(shutil.copytree(source, Path(temporary.name) / "code"))
@@ -106,7 +107,7 @@ def _script(source: Path, options: str, vocabulary: int, tokens: int) -> Authors
 
 
 def _write_text(folder: Path, vocabulary: int, tokens: int) -> None:
-    """Write text with Zipfian frequencies, twenty words per line. Each word of the vocabulary occurs at least once."""
+    """Write text with Zipfian frequencies and twenty words per line. Each word occurs at least once."""
     folder.mkdir()
     words = np.array(["<unk>", "<eos>", *(f"w{number}" for number in range(vocabulary - 2))])
     weights = 1 / np.arange(1, vocabulary + 1)
@@ -115,4 +116,4 @@ def _write_text(folder: Path, vocabulary: int, tokens: int) -> None:
     for name, ids in parts.items():
         lines = ids[: len(ids) // 20 * 20].reshape(-1, 20)
         (folder / f"{name}.txt").write_text("\n".join(" ".join(words[line]) for line in lines) + "\n")
-    (folder / "vocab.txt").write_text("\n".join(words) + "\n")  # read by the LSTM's script
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")  # the LSTM's script reads this file

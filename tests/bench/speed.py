@@ -3,15 +3,15 @@
     python tests/bench/speed.py [--parts PART ...] [--rounds N] [--seconds S] [--threads N] [--json FILE]
 
     published   training steps of the published LSTM and Transformer-XL with 50,000 words, in fp32 and bf16, compared
-                with the plain way (all logits at once), the limit (only matrix products, recurrent layers and
-                softmaxes) and, if REFERENCE_LSTM=CHECKOUT and REFERENCE_TXL=CHECKOUT are set in the environment, the
-                authors' own scripts
+                with a plain implementation (all logits at once) and the limit (only matrix products, recurrent layers
+                and softmaxes). If REFERENCE_LSTM=CHECKOUT and REFERENCE_TXL=CHECKOUT are set in the environment, they
+                are also compared with the authors' scripts.
     tiny        the same for the tiny models with 8,000 words
-    commands    --help, and the time of a run apart from training and scoring
+    commands    --help, and the time of a run without training and scoring
     corpus      a word-level store of --text, and a sample of it
 
-The ways in a row take turns. A figure is the median over the rounds, with the slowest and the fastest. Goals are the
-project's own.
+Ways that are compared take turns. A figure is the median over the rounds, with the slowest and the fastest. Goals are
+our own.
 """
 
 import argparse
@@ -49,7 +49,7 @@ from train.loop.device import set_up_cpu  # noqa: E402
 
 PARTS = ("published", "tiny", "commands", "corpus")
 PACKAGES = ("train", "eval", "analysis", "corpora")
-# Runs a command and prints its peak memory in KiB.
+# This code runs a command and prints its peak memory in KiB.
 MEASURED = """
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
@@ -67,13 +67,13 @@ console = Console(highlight=False, width=130)
 
 
 def figure(name: str, unit: str, values: list[float], goal: float | None = None) -> dict[str, Any]:
-    """Return a measurement of whole commands with one value per round. `goal` is the largest allowed value."""
+    """Describe a measurement of whole commands with one value per round. `goal` is the largest acceptable value."""
     return {"name": name, "unit": unit, "values": values, "goal": goal}
 
 
 def measured(*arguments: str) -> tuple[float, float]:
-    """Run `python ...` and return its time from start to end, in seconds, and its peak memory, in GB."""
-    # Let Python cache compiled modules: containers often forbid it, and every command would compile ours again.
+    """Run `python ...` and return its time from start to end in seconds, and its peak memory in GB."""
+    # Let Python cache compiled modules. Containers often forbid this, so every command would compile ours again.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = time.perf_counter()
     command = [sys.executable, "-c", MEASURED, sys.executable, *arguments]
@@ -82,10 +82,10 @@ def measured(*arguments: str) -> tuple[float, float]:
 
 
 def commands(rounds: int) -> Iterator[dict[str, Any]]:
-    """Measure `--help`, and the time of a run apart from training and scoring.
+    """Measure `--help`, and the time of a run without training and scoring.
 
-    A run's time is linear in its epochs and in the pairs that it is scored on, so two measurements of each give its
-    value at zero. This is done for a run in its own process, and for a further run of a sweep in a running process.
+    A run's time is linear in its epochs and in the number of scored pairs, so its value at zero follows from two
+    measurements of each. We measure a run in its own process, and another run of a sweep in a running process.
     """
     for package in PACKAGES:
         measured("-m", package, "--help")  # fills the caches
@@ -111,7 +111,7 @@ def _run(folder: str, study: str, epochs: int, pairs: int, seeds: str = "1") -> 
 
 
 def preparation(text: Path, rounds: int) -> Iterator[dict[str, Any]]:
-    """Measure a word-level store of a text, and a sample of 64M words of it, ready for training."""
+    """Measure the preparation of a text's word-level store, and of a sample of 64M words for training."""
     seconds, memory, sample = [], [], []
     for _ in range(min(3, rounds)):
         with tempfile.TemporaryDirectory() as folder:
@@ -152,7 +152,7 @@ def spread(values: list[float], digits: int) -> str:
 
 
 def case_table(case: Case) -> Table:
-    """Return a table of the rates in a case, and of how much faster ours is than each."""
+    """Return a table of the rates in a case, and of our speed relative to each of them."""
     table = Table(f"{case.name}", f"{case.unit}/s", "ours is faster by", "goal", box=None)
     for name, rates in case.rates.items():
         ratio = spread(case.ratios()[name], 2) if name != OURS else ""
@@ -176,12 +176,12 @@ def main() -> None:
     )
     parser.add_argument("--threads", type=int, default=1, help="threads for training")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="time per turn, which does at least one step")
+    parser.add_argument("--seconds", type=float, default=1.0, help="time per turn, which includes at least one step")
     parser.add_argument("--text", type=Path, help="text for the part corpus, such as english.txt.xz")
-    parser.add_argument("--json", type=Path, help="file to write all figures and facts about the machine to")
+    parser.add_argument("--json", type=Path, help="file to write all figures and a description of the machine to")
     arguments = parser.parse_args()
     if "corpus" in arguments.parts and arguments.text is None:
-        parser.error("--parts corpus needs --text FILE")
+        parser.error("--parts corpus needs a text. Add --text FILE.")
     set_up_cpu(compose("train", [f"trainer.threads={arguments.threads}"]).trainer)
     named = {model: os.environ.get(f"REFERENCE_{model.upper()}") for model in PUBLISHED}
     checkouts = {model: Path(folder).resolve() for model, folder in named.items() if folder}
@@ -201,7 +201,7 @@ def main() -> None:
             else:
                 results["commands"].append(made)
                 console.print(figures_table([made]), "")
-            if arguments.json:  # after each case, so that a later failure loses no figures
+            if arguments.json:  # written after each case, so that a later failure loses no figures
                 arguments.json.parent.mkdir(parents=True, exist_ok=True)
                 arguments.json.write_text(json.dumps(results, indent=1) + "\n")
 

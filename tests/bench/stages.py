@@ -12,7 +12,7 @@ from pathlib import Path
 for _name, _value in {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}.items():
     os.environ.setdefault(_name, _value)
 
-VOLATILE = {  # of manifest.json
+VOLATILE = {  # keys of manifest.json whose values vary
     "started", "ended", "attempts", "wall_s", "cost", "words_per_s", "damaged_checkpoints", "scoring_failed",
     "scoring_commands",
 }  # fmt: skip
@@ -20,7 +20,7 @@ QUIET = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu
 TEXT = ["corpus=toy", "corpus.words=60000", "tokenizer=word"]
 SMALL = [*TEXT, *QUIET]
 TRAINED = ["recipe.budget.epochs=3", "recipe.batch=8", "recipe.validation_words=500"]
-TRAINED += ["recipe.checkpoint_every=1k", "trainer.snapshots=[300,1500,3k,7k]"]  # some without a checkpoint
+TRAINED += ["recipe.checkpoint_every=1k", "trainer.snapshots=[300,1500,3k,7k]"]  # some snapshots have no checkpoint
 BLOCKS = [*TRAINED, "recipe.context=20"]
 GPT2 = ["model=gpt2_tiny", "model.config.n_embd=24", "model.config.n_layer=2", *BLOCKS]
 ROBERTA = ["model=roberta_tiny", "model.config.hidden_size=24", "model.config.num_hidden_layers=2", *BLOCKS]
@@ -44,16 +44,16 @@ class Stage:
 
 
 def stages(ngrams: bool = True) -> list[Stage]:
-    """Return all stages. Without `ngrams` (KenLM's lmplz is missing), those of n-gram models are left out."""
+    """Return all stages. If `ngrams` is false (because lmplz is missing), stages of n-gram models are left out."""
     prepare = ("corpora", *TEXT)
 
     def train(*overrides: str) -> tuple[str, ...]:
         return ("train", *SMALL, "sample.size=4k", *overrides)
 
     models = [train(*LSTM), train(*TXL), *([train(*NGRAM)] if ngrams else [])]
-    # It names no run, so all runs of the study are scored.
+    # This command doesn't name a run, so all runs of the study are scored.
     score = ("eval", *QUIET, *BENCHMARK, "scoring.snapshots=true")
-    # Figures take most of an analysis's time, so its study has only a few, including trajectories.
+    # Figures take most of the analysis's time, so its study has only a few figures, including trajectories.
     points = [train(*LSTM, "recipe.budget.epochs=1", f"sample.size={n}k") for n in (2, 4)]
     analysed = (*score, "benchmark.paradigms=[only_npi_licensor_present]", "method=[lp]")
     return [
@@ -72,7 +72,7 @@ _PDF_IN_PAGE = re.compile(rb'"[^"]+\.pdf": ?"[A-Za-z0-9+/=]+"')
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Return the digest of each file in a folder, by path. Times don't count."""
+    """Return the digest of each file in a folder by path. Values that vary, such as times, are left out."""
     digests = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
@@ -84,7 +84,7 @@ def contents(folder: Path) -> dict[str, str]:
             values = {key: value for key, value in json.loads(data).items() if key not in VOLATILE}
             data = json.dumps(values, sort_keys=True).encode()
         if path.suffix == ".pdf":
-            data = str(len(data)).encode()  # vl-convert writes objects in varying order
+            data = str(len(data)).encode()  # because vl-convert writes objects in a varying order
         if path.suffix == ".html":
             data = _PDF_IN_PAGE.sub(b"", data)
         digests[name] = hashlib.sha256(data).hexdigest()

@@ -1,6 +1,6 @@
-"""Inject one fault of each kind (tests/bench/faults.py) into the stages, with both kinds of batches in training.
+"""Inject one fault of each kind (tests/bench/faults.py) into the stages. Training uses both kinds of batches.
 
-`make faults` also tests the other models, and kills at any moment.
+`make faults` also tests the other models, and kills commands at random moments.
 """
 
 import os

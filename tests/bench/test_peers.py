@@ -1,4 +1,4 @@
-"""Check that sums of log-probabilities equal those of minicons and lm-evaluation-harness (tests/bench/peers.py)."""
+"""Check that our sums of log-probabilities agree with minicons and lm-evaluation-harness (tests/bench/peers.py)."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ SMALL = ["--pairs", "13", "--equal", "1000", "--sample", "64", "--rounds", "1", 
 @pytest.mark.slow
 @pytest.mark.usefixtures("peers")
 def test_sums_equal_those_of_the_peers(tmp_path):
-    """Score 1,000 toy sentences with a small GPT-2, with begin symbol, and with a small BERT and both kinds of PLL."""
+    """Score 1,000 toy sentences with a small GPT-2 (with a begin symbol), and a small BERT with two kinds of PLL."""
     command = [sys.executable, str(SCRIPT), *SMALL, "--only", "lp", "pll", "--json", str(tmp_path / "results.json")]
     subprocess.run(command, check=True, capture_output=True)
     results = json.loads((tmp_path / "results.json").read_text())

@@ -1,6 +1,6 @@
-"""Time training steps of our models, a plain implementation, the authors' code, and the limit of the machine.
+"""Time training steps of our models, a plain implementation and the authors' code, and the machine's limit.
 
-A way of doing some work is a function that works for about the given number of seconds, and returns the units done and
+A way of doing some work is a function that works for about the given number of seconds. It returns the units done and
 the seconds spent. The ways in a case take turns, so that other load on the machine slows all of them.
 """
 
@@ -28,19 +28,19 @@ from train.models.build import build_model
 Way = Callable[[float], tuple[float, float]]
 Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
-# Batch sizes; None for the recipe's. The Transformer-XL's 60 texts of 150 tokens need 30 GB.
+# Batch sizes. None uses the recipe's batch size. The Transformer-XL's 60 texts of 150 tokens need 30 GB.
 PUBLISHED = {"lstm": None, "txl": None if torch.cuda.is_available() else 8}
 TINY = {"lstm_tiny": None, "txl_tiny": None}
 VOCABULARY = 50_000
 TINY_VOCABULARY = 8_000
 OURS, LIMIT, PLAIN, REFERENCE = "ours", "limit", "plain", "reference"
-GOALS = {  # smallest share of the limit, and smallest ratio to the speed of the authors' code
+GOALS = {  # our smallest ratios to the limit and to the speed of the authors' code
     ("lstm", "fp32"): {LIMIT: 0.85, REFERENCE: 1.0},
     ("lstm", "bf16"): {LIMIT: 0.75, REFERENCE: 1.9},
     ("txl", "fp32"): {LIMIT: 0.85, REFERENCE: 1.1},
     ("txl", "bf16"): {LIMIT: 0.75, REFERENCE: 2.0},
 }
-LIMITING = {  # operations whose time alone is the limit of a step
+LIMITING = {  # operations whose total time is the limit of a step
     "mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_", "_softmax", "_log_softmax", "_log_softmax_backward_data",
     "_softmax_backward_data", "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward", "_cudnn_rnn", "_cudnn_rnn_backward",
     "_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_backward",
@@ -52,7 +52,7 @@ LIMITING = {  # operations whose time alone is the limit of a step
 
 @dataclass
 class Case:
-    """The rates of several ways in units per second, ours first. `goals` are our smallest ratios to the others."""
+    """Several ways, ours first, with their rates in units per second. `goals` are our smallest ratios to the others."""
 
     name: str
     unit: str
@@ -72,11 +72,11 @@ class Case:
         finally:
             for way in self.ways.values():
                 getattr(way, "close", lambda: None)()
-            self.ways = {}  # they hold models
+            self.ways = {}  # to free the models
         return self
 
     def ratios(self) -> dict[str, list[float]]:
-        """Return the ratio of our rate to each other's, for each round."""
+        """Return the ratios of our rate to each other rate, one per round."""
         others = {name: rates for name, rates in self.rates.items() if name != OURS}
         return {
             name: [one / other for one, other in zip(self.rates[OURS], rates, strict=True)]
@@ -89,7 +89,7 @@ class Case:
 
 
 def repeated(step: Callable[[], float]) -> Way:
-    """Return a way that repeats a step until the time is over. The step returns its number of units."""
+    """Return a way that repeats a step until the time has passed. The step returns its number of units."""
 
     def way(seconds: float) -> tuple[float, float]:
         done, started = step(), time.perf_counter()
@@ -104,7 +104,7 @@ def repeated(step: Callable[[], float]) -> Way:
 
 
 def training_cases(models: Mapping[str, int | None], vocabulary: int, checkouts: Mapping[str, Path]) -> Iterator[Case]:
-    """Yield a case for each model and precision. `checkouts` has the folders of the authors' code, by model."""
+    """Yield a case for each model and precision. `checkouts` maps models to the folders of the authors' code."""
     for model, batch in models.items():
         for precision in ("fp32", "bf16"):
             bf16 = precision == "bf16"
@@ -163,7 +163,7 @@ def synchronize() -> None:
 
 
 class Recorded(TorchDispatchMode):
-    """Records the calls of LIMITING, forward and backward, while it is active."""
+    """A mode that records the calls of LIMITING operations while it is active, forward and backward."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class Recorded(TorchDispatchMode):
 
 
 def limit_of(step: Callable[[], float]) -> Callable[[], float]:
-    """Return a step that repeats only the calls of LIMITING of `step`, on the same tensors, for as many units."""
+    """Return a step that repeats only the LIMITING calls of `step`, on the same tensors and for as many units."""
     with Recorded() as recorded:
         units = step()
     assert recorded.calls
@@ -197,6 +197,6 @@ def _detached(value: Any) -> Any:
 
 
 def zipf(vocabulary: int, numbers: np.random.Generator, size: int | tuple[int, int]) -> npt.NDArray[np.int64]:
-    """Draw ids with Zipf's frequencies, as those of words."""
+    """Draw ids with Zipfian frequencies, like words."""
     weights = 1 / np.arange(1, vocabulary + 1)
     return numbers.choice(vocabulary, size, p=weights / weights.sum())

@@ -160,13 +160,13 @@ def corpus(tmp_path, monkeypatch):
 
 def test_unknown_domains_are_refused_with_those_available(corpus):
     config = compose("train", [*corpus, "corpus.domains=[childes,twitter,books]"])
-    message = r"no domain books, twitter in local\. Available: childes, gutenberg, switchboard"
+    message = r"no domain books, twitter in local\. .*childes, gutenberg, switchboard"
     with pytest.raises(ConfigError, match=message):
         prepare(config)
     with pytest.raises(ConfigError, match=message):
         known_sizes(config)
     for value in ("[]", "{a:1}", "[[a]]"):
-        with pytest.raises(ConfigError, match=r"corpus\.domains=.*: must be .*a list"):
+        with pytest.raises(ConfigError, match=r"corpus\.domains=.* list"):
             compose("train", [*corpus, f"corpus.domains={value}"])
 
 

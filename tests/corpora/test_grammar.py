@@ -149,11 +149,11 @@ def test_macros_aliases_and_empty_lines():
     ("skeleton", "message"),
     [
         ("x:noun.singular[class=y.class] y:noun.singular[class=x.class] {a / b}", "labels refer to each other"),
-        ("noun.singular[class=v.object] {a / b}", "v.object: the line has no row 'v:table.form'"),
+        ("noun.singular[class=v.object] {a / b}", "v.object: there is no row 'v:table.form'"),
         ("v:verb.base noun.singular[class=v.objekt] {a / b}", "no table 'verb' with the columns objekt"),
-        ("v:verb.base {v:noun.singular / b}", "verb has the same label"),
+        ("v:verb.base {v:noun.singular / b}", "have the same label"),
         ("v:verb {a / b}", "'v:verb': a word has no label or conditions"),
-        ("noun.z {a / b}", "'z': no such variable in grammar.yaml. Declared: n, c"),
+        ("noun.z {a / b}", "'z': grammar.yaml doesn't declare this variable"),
         ("$End {a / b}", "'$End': no such macro in grammar.yaml. Available: none"),
         ("noun.singular[class=clothes] {a / b}", "no row of the table 'noun' fits"),
         ("NP[n] {a / b}", "no heading fits NP[singular]"),
@@ -207,8 +207,8 @@ def test_a_template_has_its_keys_and_no_others(change):
 @pytest.mark.parametrize(
     ("phrases", "message"),
     [
-        ({"S": {"NP[n]": 1}, "NP": {"x": 1}}, "must have as many features as NP"),
-        ({"S": {"N-P": 1}}, "grammar.yaml: S: N-P: 'N-P': must be a word"),
+        ({"S": {"NP[n]": 1}, "NP": {"x": 1}}, "NP have different numbers of features"),
+        ({"S": {"N-P": 1}}, "grammar.yaml: S: N-P: 'N-P' is not a symbol"),
         ({"S": {"adjective.base": 1}}, "no table 'adjective'"),
     ],
 )
@@ -220,5 +220,5 @@ def test_errors_of_a_grammar_name_the_phrase(phrases, message):
 
 def test_a_table_with_a_row_of_another_length_is_an_error(tmp_path):
     (table := tmp_path / "noun.tsv").write_text("singular\tplural\nboy\tboys\ngirl\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"noun.tsv:3: must have 2 non-empty cells"):
+    with pytest.raises(InputError, match=r"noun.tsv:3: .* 2 non-empty cells"):
         read_table(table)

@@ -79,7 +79,7 @@ def test_a_missing_split_is_drawn_from_train_and_said(tmp_path, capsys):
     counts = {split: sum(document.split == split for document in with_dev) for split in ("train", "valid", "test")}
     assert counts["valid"] == 1
     assert 50 < counts["test"] < 110  # a fifth of 400, give or take 3.75 standard deviations
-    assert "no files for test, so documents of *.train are used instead (20.0% for test)" in " ".join(
+    assert "no files for test. Instead, documents from *.train are used (20.0% for test)" in " ".join(
         capsys.readouterr().err.split()
     )
     (tmp_path / "a.dev").unlink()
@@ -102,14 +102,14 @@ def test_folders_globs_and_lists_of_plain_files_are_one_text(tmp_path):
 @pytest.mark.parametrize(
     ("path", "group", "error", "message"),
     [
-        ("mixed", "local", ConfigError, r"a\.train contains a split, but .*b\.txt does not.*published_splits=false"),
-        ("dev", "local", ConfigError, r"no training file next to .*a\.dev.*published_splits=false"),
+        ("mixed", "local", ConfigError, r"a\.train contains a split, but .*b\.txt .*published_splits=false"),
+        ("dev", "local", ConfigError, r"a\.dev, but no training file.*published_splits=false"),
         ("plain", "babylm", ConfigError, r"no \*\.train files.*corpus=local"),
-        ("empty", "local", InputError, r"empty: found no file that ends in \.txt, "),
+        ("empty", "local", InputError, r"empty: .* end in \.txt, "),
         ("empty", "babylm", InputError, r"empty: .*corpus=babylm_hub"),
-        ("nowhere", "local", InputError, "corpus.path=nowhere: no such file or folder"),
-        ("'*.txt'", "local", InputError, r"\*\.txt: found no file that ends in "),
-        ("[]", "local", ConfigError, "must be a file, a folder, a glob"),
+        ("nowhere", "local", InputError, "corpus.path=nowhere: .* does not exist"),
+        ("'*.txt'", "local", InputError, r"\*\.txt: .* end in "),
+        ("[]", "local", ConfigError, "a file, a folder, a glob"),
     ],
 )
 def test_unclear_and_missing_files_are_refused(tmp_path, monkeypatch, path, group, error, message):
@@ -134,7 +134,7 @@ def test_a_prepared_text_is_used_without_its_folder(babylm, monkeypatch):
     babylm.rename(babylm.parent / "elsewhere")
     assert describe_source(given, description["corpus.path"]) == description
     assert prepare(config).text.digest == digest
-    with pytest.raises(InputError, match="no such file or folder"):
+    with pytest.raises(InputError, match="does not exist"):
         describe_source(given, {})
     assert prepare(compose("corpora", ["corpus=babylm", "corpus.path=elsewhere"])).text.digest == digest
 
@@ -157,7 +157,7 @@ def test_a_share_of_documents_is_drawn_apart_from_splits_and_nested(tmp_path):
     assert 80 < len(splits[0.3]) < 160
     assert 40 < sum(split == SPLITS.index("valid") for split in splits[1].values()) < 120
     for share, now in ((0.1, "0.1"), (1, "None")):
-        with pytest.raises(StoreError, match=f"prepared with corpus.share=0.3, but now corpus.share={now}."):
+        with pytest.raises(StoreError, match=f"prepared with corpus.share=0.3, but .* {now}."):
             text("share-0.3", share)
     for share in (0, -1, 1.5):
         with pytest.raises(ConfigError, match=rf"corpus.share={share}.*above 0.* at most 1"):
@@ -177,6 +177,6 @@ def test_treebanks_are_split_by_the_names_of_their_files(tmp_path):
     options = ["corpus.published_splits=false", "corpus.document_sentences=1"]
     whole = list(documents(corpus(tmp_path, *options, group="conllu")))
     assert [document.split for document in whole] == [None] * 12
-    with pytest.raises(ConfigError, match=r"notes.txt: must end in .conllu"):
+    with pytest.raises(ConfigError, match=r"notes.txt: .*\.conllu"):
         list(documents(corpus(f"{tmp_path}/notes.txt", group="conllu")))
     assert [file.format for file in source_files(corpus(tmp_path))] == [".txt"]

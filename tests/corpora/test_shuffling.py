@@ -81,5 +81,5 @@ def test_shuffling_names_a_run_and_null_does_not(tmp_path):
     assert plain == run_id(configure(tmp_path, "sample.shuffle=null"))
     assert mixed.rpartition("-")[0] == f"{plain.rpartition('-')[0]}-shuffle_sentence"
     assert mixed.rpartition("-")[2] != plain.rpartition("-")[2]
-    with pytest.raises(ConfigError, match=r"sample\.shuffle=word: must be one of .*sentence"):
+    with pytest.raises(ConfigError, match=r"sample\.shuffle=word: .*must be one of .*sentence"):
         configure(tmp_path, "sample.shuffle=word")

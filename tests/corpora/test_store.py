@@ -65,7 +65,7 @@ def test_a_tokenizer_fitted_on_another_text_is_rejected(path, monkeypatch):
     _ = prepare(config(path)).tokenizer
     shutil.rmtree(folder / "text")
     path.write_text(path.read_text(encoding="utf-8").replace("dog", "god"), encoding="utf-8")
-    with pytest.raises(StoreError, match="its text differs from its manifest"):
+    with pytest.raises(StoreError, match="'text' differs from the folder's manifest"):
         _ = prepare(config(path)).tokenizer
 
 
@@ -169,7 +169,7 @@ def test_a_text_of_too_few_documents_raises_an_error_and_is_not_stored(tmp_path)
     split = SplitConfig(seed=0, valid=0.1, test=0.1)
     with pytest.raises(InputError, match=r"training .* lower corpus\.split\.valid and corpus\.split\.test"):
         write_text_store(tmp_path / "text", held_out, "treebank", split, {})
-    with pytest.raises(StoreError, match=r"manifest\.json: file not found\. Remove"):
+    with pytest.raises(StoreError, match=r"manifest\.json: .*\. Remove"):
         TextStore(tmp_path / "text")
     parted = prepare(config(file, "corpus.document_sentences=5", "corpus.split.valid=0.1"))
     assert parted.held_out("valid", 100).words > 0
@@ -177,9 +177,9 @@ def test_a_text_of_too_few_documents_raises_an_error_and_is_not_stored(tmp_path)
 
 def test_a_changed_text_or_configuration_is_not_mistaken_for_the_prepared_one(path):
     prepare(config(path))
-    with pytest.raises(StoreError, match=r"prepared with corpus\.split=.*, but now .*\. Choose another corpus\.name"):
+    with pytest.raises(StoreError, match=r"prepared with corpus\.split=.*, but .*\. Choose another corpus\.name"):
         prepare(config(path, "corpus.split.seed=9"))
-    with pytest.raises(InputError, match=r"other\.txt: file not found"):
+    with pytest.raises(InputError, match=r"other\.txt: .* does not exist"):
         prepare(config(path.with_name("other.txt")))
     path.write_text(path.read_text(encoding="utf-8").replace("dog", "god"), encoding="utf-8")
     with pytest.raises(StoreError, match=r"prepared from other files \(text\.txt\)\. Choose another corpus\.name"):
@@ -199,7 +199,7 @@ def flip(file: Path) -> None:
 def test_a_damaged_token_store_raises_a_one_line_error(path, name, damage):
     folder = prepare(config(path)).prepare_store().folder
     damage(folder / name)
-    with pytest.raises(StoreError, match=rf"{folder.name}.*(differs from|cannot be read)") as caught:
+    with pytest.raises(StoreError, match=rf"{folder.name}.*(differs from|can't be read)") as caught:
         prepare(config(path)).prepare_store()
     assert "\n" not in str(caught.value)
 
@@ -209,14 +209,14 @@ def test_a_damaged_token_store_raises_a_one_line_error(path, name, damage):
     [
         (
             lambda text: flip(text / "text.txt"),
-            r"text\.txt: its digest differs from its manifest.*Remove .*text to prepare",
+            r"text\.txt: .*digest differs from its manifest.*Remove .*text to prepare",
         ),
-        (lambda text: (text / "text.txt").write_bytes(b"short"), r"text\.txt: its size differs"),
-        (lambda text: (text / "manifest.json").write_text("{"), r"manifest\.json: not readable as JSON"),
-        (lambda text: edit_manifest(text, version=99), "version 99, but this pairscale reads"),
+        (lambda text: (text / "text.txt").write_bytes(b"short"), r"text\.txt: .*size differs"),
+        (lambda text: (text / "manifest.json").write_text("{"), r"manifest\.json: .* as JSON"),
+        (lambda text: edit_manifest(text, version=99), "version 99, but "),
         (
             lambda text: edit_manifest(text, text_digest=None),
-            r"without text_digest\. Remove .*text to prepare",
+            r"missing: text_digest\. Remove .*text to prepare",
         ),
     ],
 )
@@ -239,7 +239,7 @@ def test_sizes_are_known_once_the_store_is_written_and_a_sample_above_them_is_re
     assert sizes.vocabulary == len(corpus.tokenizer)
     assert sizes.tokens_per_word == (len(store.tokens) - len(SENTENCES)) / corpus.text.words.sum() == 1
     available = corpus.text.manifest["splits"]["train"]["words"]
-    with pytest.raises(ConfigError, match=rf"sample\.size=1M: .* has only {available:,} words\. Choose a smaller size"):
+    with pytest.raises(ConfigError, match=rf"sample\.size=1M: .* has only {available:,} words\. .* smaller size"):
         known_sizes(config(path, "sample.size=1M"))
 
 
@@ -255,4 +255,4 @@ def test_the_command_prepares_and_reports(path, tmp_path):
     failed = run_command("corpora", *options, "corpus.name=latin")
     assert (failed.returncode, failed.stdout) == (2, "")
     assert failed.stderr.count("\n") == 1
-    assert "text.txt:1: not UTF-8" in failed.stderr
+    assert "text.txt:1: this line is not valid UTF-8" in failed.stderr

@@ -181,13 +181,13 @@ def test_damaged_tokenizers_raise_one_line_errors(tmp_path):
     vocabulary, description = tmp_path / "vocab.txt", tmp_path / "tokenizer.json"
     content = json.loads(description.read_text())
     vocabulary.write_text(vocabulary.read_text().replace("dog", "god"))
-    with pytest.raises(StoreError, match=r"vocab\.txt: its digest differs .* Remove the folder to fit it again"):
+    with pytest.raises(StoreError, match=r"vocab\.txt: .*digest differs .* Remove the folder to fit it again"):
         load_tokenizer(tmp_path)
     description.write_text(json.dumps({**content, "version": 99}))
-    with pytest.raises(StoreError, match=r"version 99, but this pairscale reads version 1"):
+    with pytest.raises(StoreError, match=r"version 99, but pairscale reads version 1"):
         load_tokenizer(tmp_path)
     description.write_text("{")
-    with pytest.raises(StoreError, match=r"tokenizer\.json: not readable as JSON"):
+    with pytest.raises(StoreError, match=r"tokenizer\.json: .* as JSON"):
         load_tokenizer(tmp_path)
-    with pytest.raises(StoreError, match=r"tokenizer\.json: file not found"):
+    with pytest.raises(StoreError, match=r"tokenizer\.json: this file"):
         load_tokenizer(tmp_path / "nowhere")

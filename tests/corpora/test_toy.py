@@ -162,8 +162,8 @@ def test_a_minus_sign_draws_another_value_of_a_variable() -> None:
         ({"S": {"noun.plural[gender=neuter]": 1}}, "noun.plural[gender=neuter]: no row of the table 'noun' fits"),
         ({"S": {"noun.dual": 1}}, "no table 'noun' with the columns dual"),
         ({"S": {"verb.past": 1}}, "no table 'verb'"),
-        ({"S": {"NP[n]": 1}, "NP": {"x": 1}}, "NP[singular]: must have as many features as NP"),
-        ({"S": {"N-P": 1}}, "grammar.yaml: S: N-P: 'N-P': must be a word"),
+        ({"S": {"NP[n]": 1}, "NP": {"x": 1}}, "NP[singular] and NP have different numbers of features"),
+        ({"S": {"N-P": 1}}, "grammar.yaml: S: N-P: 'N-P' is not a symbol"),
     ],
 )
 def test_a_bad_grammar_raises_a_one_line_error(phrases: dict[str, dict[str, float]], message: str) -> None:

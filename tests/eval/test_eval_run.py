@@ -185,7 +185,7 @@ def test_a_study_is_scored_and_reports_runs_that_cannot_be(configure, capsys):
     ):
         score_study(configure())
     assert "manifest.json: $: expected object" in " ".join(capsys.readouterr().out.split())
-    with pytest.raises(RunError, match=r"“t”.*Studies there: s"):
+    with pytest.raises(RunError, match=r"'t'.* s"):
         score_study(configure("study=t"))
 
 

@@ -31,15 +31,15 @@ from train.models.config import LstmConfig
 from train.runs.folder import RunFolder
 
 VALUES = {
-    "epochs=inf": (["recipe.budget.epochs=inf"], "recipe.budget.epochs=inf: must be"),
-    "epochs=nan": (["recipe.budget.epochs=nan"], "recipe.budget.epochs=nan: must be"),
+    "epochs=inf": (["recipe.budget.epochs=inf"], "recipe.budget.epochs=inf: "),
+    "epochs=nan": (["recipe.budget.epochs=nan"], "recipe.budget.epochs=nan: "),
     "a seed of 40 digits": (["model.seed=" + "9" * 40], "model.seed="),
-    "a number of 5,000 digits": (["seed=" + "9" * 5000], "seed: this number has more than 4,300 digits"),
+    "a number of 5,000 digits": (["seed=" + "9" * 5000], "4,300 digits"),
     "sample.size of 5,000 digits": (["sample.size=" + "9" * 5000 + "k"], "must be a whole number above 0"),
     "snapshots=10**9": (["trainer.snapshots=1000000000"], "trainer.snapshots="),
     "hidden=10**12": (["model.hidden=1000000000000"], "model.hidden="),
     "a tokenizer of 10**20 pieces": (["tokenizer.vocab_size=1" + "0" * 20], "vocab_size="),
-    "pen_lp alpha NaN": (["method.pen_lp.alpha=nan"], "alpha=nan: must be"),
+    "pen_lp alpha NaN": (["method.pen_lp.alpha=nan"], "alpha=nan: "),
     "model.name with ..": (
         ["model.name=../../x"],
         "this is used as the name of a folder. Use letters",
@@ -59,8 +59,8 @@ READERS = {
     ),
 }
 TEXTS = {
-    "nested deeply": (DEEP, "YAML (line 1: nested more than 50 deep)"),
-    "anchors without end": ("a: &a [*a]", "line 1: aliases (*a) are not supported; write out the value"),
+    "nested deeply": (DEEP, "nested more than 50"),
+    "anchors without end": ("a: &a [*a]", "line 1: aliases (*a) are not supported"),
     "half a character": ('templates: ["\\ud800 {sentence}"]', "YAML ("),
 }
 

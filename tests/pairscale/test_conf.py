@@ -181,7 +181,7 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(together):
         ("benchmark=toy method=[]", "method=[]", "at least one"),
         ("benchmark=[toy,blimpp]", "blimpp", "Did you mean 'blimp'?"),
         ("benchmark=toy method.morcela.beta=1", "method.morcela.beta", "not chosen"),
-        ("benchmark=toy method=[morcela]", "method.morcela.beta", "not set"),
+        ("benchmark=toy method=[morcela]", "method.morcela.beta", "no default"),
         ("benchmark=toy method=[pen_lp] method.pen_lp.alpha=20", "method.pen_lp.alpha=20", "from 0 to 10"),
         (
             "benchmark=toy method=[pen_lp] method.pen_lp.alfa=2",
@@ -206,7 +206,7 @@ def test_a_wrong_value_is_a_message_of_one_line(words, key, allowed):
 def test_a_model_without_a_recipe_is_told_how_to_name_one(tmp_path, more):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "mine.yaml").write_text("type: lstm\nname: mine\n")
-    with pytest.raises(ConfigError, match=r"names none\. .*recipe: NAME"):
+    with pytest.raises(ConfigError, match=r"recipe: .*recipe: NAME"):
         compose("train", ["--config-dir", str(tmp_path), "corpus=toy", "model=mine", *more])
 
 
@@ -243,7 +243,7 @@ def test_a_text_stays_as_it_was_typed(typed):
 def test_a_number_for_a_text_in_a_file_is_refused(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "mine.yaml").write_text("defaults: [lstm_tiny, _self_]\nname: 1.10\n")
-    with pytest.raises(ConfigError, match=r"model\.name=1\.1: must be text.*quotes"):
+    with pytest.raises(ConfigError, match=r"model\.name=1\.1: .*must be text.*quotes"):
         compose("train", ["--config-dir", str(tmp_path), "corpus=toy", "model=mine"])
 
 

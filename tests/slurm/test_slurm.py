@@ -131,7 +131,7 @@ def test_a_disturbed_run_is_started_again_and_resumes(walk, name):
 
 def test_each_run_was_disturbed_as_intended(walk):
     assert "DUE TO PREEMPTION" in walk.logs["preempted"]
-    assert "exit code 75; requeued" in walk.logs["limited"]
+    assert "exit code 75 and is requeued" in walk.logs["limited"]
     assert walk.signalled == "RUNNING", walk.logs["signalled"]
     assert "Traceback" in (study(walk.folder)["signalled"].path / "tracking.log").read_text()
 

@@ -1,4 +1,4 @@
-"""Run folders of a simulated study with interventions, for tests of the analysis."""
+"""Write the run folders of a simulated study with interventions, for tests of the analysis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PHENOMENA = {"anaphor_agreement": (2, 0.7, 0.03), "island_effects": (3, 0.65, 0.
 
 @dataclass(frozen=True)
 class Variant:
-    """One intervention of a study, and how much accuracy it takes in the first phenomenon."""
+    """An intervention of a study, and how much it lowers the accuracy in the first phenomenon."""
 
     filter: str = ""
     action: str = "none"
@@ -63,7 +63,7 @@ def write_ablations(
     name: str = "ablations",
     benchmark: str = "blimp",
 ) -> list[RunFolder]:
-    """Write a study with a run of each variant, size and seed; return its folders."""
+    """Write a study with one run per variant, size and seed, and return its run folders."""
     folders = []
     for number, variant in enumerate(variants):
         phenomena = dict(PHENOMENA)

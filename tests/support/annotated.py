@@ -1,4 +1,4 @@
-"""Annotated texts of a few sentences in CoNLL-U."""
+"""Write annotated texts of a few sentences in CoNLL-U."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from corpora.config import SplitConfig
 from corpora.sources.conllu import conllu_sentences
 from corpora.text import Document, TextStore, write_text_store
 
-# Words of our own: a passive clause with a relative clause, an object question, a contraction, a repeated sentence.
+# Our own sentences: a passive clause with a relative clause, an object question, a contraction and a repeated sentence.
 CONLLU = """\
 # newdoc id = one
 # text = The fox that sleeps was seen by dogs.
@@ -54,7 +54,7 @@ CONLLU = """\
 
 
 def text_store(corpus: Path, sentences: list[str]) -> TextStore:
-    """Write and open the text of a corpus, in the folder store/<corpus>: all its sentences are of the train split."""
+    """Write and open a corpus's text in the folder store/<corpus>. All `sentences` are in the train split."""
     documents = [Document("text", sentences, "train"), Document("text", ["They sleep."], "valid")]
     write_text_store(
         corpus / "text", documents, "treebank", SplitConfig(seed=0, valid=0.1, test=0.1), {"source": "text"}
@@ -65,7 +65,7 @@ def text_store(corpus: Path, sentences: list[str]) -> TextStore:
 def write_trees(
     corpus: Path, text: TextStore, trees: list[Tree], name: str = "conllu", part_sentences: int = 2
 ) -> Layer:
-    """Write a layer with the trees of a text's sentences, and open it."""
+    """Write a layer with the trees of a text, and open it."""
     folder = layer_folder(corpus, name)
     for number, start in enumerate(range(0, len(text), part_sentences)):
         write_part(part_path(folder, number), trees[start : start + part_sentences])
@@ -74,7 +74,7 @@ def write_trees(
 
 
 def annotated(folder: Path, conllu: str = CONLLU) -> tuple[TextStore, Layer]:
-    """Write a text in CoNLL-U as the corpus in a folder, its last sentence as the valid split, with its layer."""
+    """Write a text in CoNLL-U and its layer to a corpus folder. The last sentence becomes the valid split."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "text.conllu"
     file.write_text(conllu, encoding="utf-8")

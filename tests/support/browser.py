@@ -1,4 +1,4 @@
-"""Pages in headless Chromium, used as a reader uses them: clicks, keys, downloads, print."""
+"""Open pages in headless Chromium and use them like a reader, with clicks, keys, downloads and printing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-WAIT = 120_000  # milliseconds until a page is drawn: a busy machine draws twenty charts slowly
+WAIT = 120_000  # milliseconds to wait for a page, because a busy machine draws twenty charts slowly
 
 
 @contextmanager
 def browser_of(chromium: str) -> Iterator[Browser]:
-    """Yield a browser of the installed Chromium at path `chromium` (playwright's own build is another download)."""
+    """Start the Chromium at path `chromium`, and yield it. Playwright's own build would be another download."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -27,7 +27,7 @@ def browser_of(chromium: str) -> Iterator[Browser]:
 
 
 class OpenPage:
-    """A page whose charts are drawn; `console` has the messages of its console and the errors of its scripts."""
+    """A page with its charts drawn. `console` contains its console's messages and its scripts' errors."""
 
     def __init__(
         self, browser: Browser, path: Path, width: int = 1280, scheme: str = "light", touch: bool = False
@@ -53,18 +53,18 @@ class OpenPage:
 
     @property
     def charts(self) -> int:
-        """Number of charts on the page."""
+        """The number of charts on the page."""
         return self.page.locator("svg.marks").count()
 
     @property
     def overflow(self) -> int:
-        """Pixels by which the page is wider than the window."""
+        """The number of pixels by which the page is wider than the window."""
         pixels: int = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         return pixels
 
 
 def violations(page: Page) -> dict[str, str]:
-    """Return what axe finds on a page with all of its parts open: the first element of each rule."""
+    """Expand all parts of a page, and return the rules that axe reports as violated, each with its first element."""
     from axe_playwright_python.sync_playwright import Axe
 
     page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")

@@ -1,4 +1,4 @@
-"""Made-up lists of ages and surprisals of words, which models learn in about the order in which children do."""
+"""Make up words' ages of acquisition and surprisals. Models learn the words in about the same order as children."""
 
 from pathlib import Path
 
@@ -14,19 +14,19 @@ STUDY = SimulatedStudy(models=("lstm_tiny",), pairs=5, sizes=("125k", "250k", "5
 
 
 def ages(seed: int = 0) -> pd.DataFrame:
-    """Return words and ages in months."""
+    """Return the words and their ages of acquisition, in months."""
     rng = np.random.default_rng(seed)
     return pd.DataFrame({"word": WORDS, "age": 16 + 24 * rng.permutation(len(WORDS)) / len(WORDS)})
 
 
 def write_study(folder: Path, noise: float = 0.3, occurrences: int = 6) -> pd.DataFrame:
-    """Write runs, and their surprisals of a text, below `folder`: children's order, with noise; return the ages.
+    """Write runs and their surprisals for a text below `folder`. Return the ages of acquisition.
 
-    A word's surprisal falls from 10 bits, chance, along a sigmoid whose middle lies later the older children are.
-    Words occur `occurrences` times and up to four times more.
+    A word's surprisal falls from 10 bits (chance) along a sigmoid, plus noise. The sigmoid's middle is later for words
+    that children learn later. Each word occurs `occurrences` to `occurrences` + 4 times.
     """
     table = ages()
-    middle = 17.5 + 3 * (table["age"].to_numpy() - 16) / 24  # log2 of words: from 185k to 1.5M
+    middle = 17.5 + 3 * (table["age"].to_numpy() - 16) / 24  # log2 of the number of words, from 185k to 1.5M words
     for number, run in enumerate(STUDY.write(folder / "runs")):
         manifest = run.read_manifest()
         run.update_manifest(vocabulary=VOCABULARY)

@@ -1,7 +1,7 @@
-"""Commands (`python -m PACKAGE ...`) without the seconds that importing takes: in this process, or one of their own.
+"""Run commands (`python -m PACKAGE ...`) in this process or their own, without the seconds that imports take.
 
-Each process of its own is forked from a server that has imported everything, one for each process of pytest. The
-command has its own arguments, environment, signals, exit code and output.
+Each pytest process has a server that has imported everything. A command's process is forked from this server, with its
+own arguments, environment, signals, exit code and output.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PRELOADED = (
 def _context() -> Any:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(PRELOADED))
-    first = context.Process(target=os.getpid)  # starts the server, whose time counts for no command
+    first = context.Process(target=os.getpid)  # starts the server, so that no command is charged for its start
     first.start()
     first.join()
     return context
@@ -53,7 +53,7 @@ def _run(
         os.dup2(os.open(Path(printed, name), os.O_WRONLY | os.O_APPEND), number)
     sys.argv = words
     before()
-    sys.modules.pop(f"{words[0]}.__main__", None)  # imported with the rest by the server, but never by a command
+    sys.modules.pop(f"{words[0]}.__main__", None)  # the server has imported it, but a command never does
     try:
         if words[0].endswith(".py"):
             runpy.run_path(words[0], run_name="__main__")
@@ -65,9 +65,9 @@ def _run(
 
 
 class Command:
-    """A running command: a package or a Python script with its arguments, in `folder`.
+    """A running command, which is a package or a Python script with its arguments. It runs in `folder`.
 
-    `environment` is added to that of the tests. `before` is called in the new process.
+    `environment` is added to the tests' environment. `before` is called in the new process.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Command:
 
     @property
     def code(self) -> int | None:
-        """Exit code, -N after signal N; None while the command runs."""
+        """The exit code, which is -N after signal N, or None while the command runs."""
         code: int | None = self._process.exitcode
         return code
 
@@ -104,19 +104,19 @@ class Command:
         os.kill(self.pid, number)
 
     def wait(self, seconds: float = 300) -> subprocess.CompletedProcess[str]:
-        """Wait for the end; return exit code and output."""
+        """Wait for the end of the command. Return exit code and output."""
         self._process.join(seconds)
         code = self.code
         if code is None:
             self._process.kill()
-        assert code is not None, f"not done after {seconds} s: {self.output()}"
+        assert code is not None, f"The command did not end within {seconds} s: {self.output()}"
         self._output = {name: self.output(name) for name in ("stdout", "stderr")}
         shutil.rmtree(self._printed, ignore_errors=True)
         return subprocess.CompletedProcess([], code, **self._output)
 
 
 def exit_code(command: str, run: Callable[[Any], None], *words: str) -> int:
-    """Run a command in this process and return its exit code; pytest's capsys has its output.
+    """Run a command in this process and return its exit code. pytest's capsys captures its output.
 
     `run` is the function that the command calls with its configuration.
     """
@@ -131,5 +131,5 @@ def exit_code(command: str, run: Callable[[Any], None], *words: str) -> int:
 def run_command(
     *words: str | Path, environment: Mapping[str, str] | None = None, folder: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end; return exit code and output."""
+    """Run a command to its end. Return exit code and output."""
     return Command(*words, environment=environment, folder=folder).wait()

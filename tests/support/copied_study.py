@@ -1,4 +1,4 @@
-"""A small simulated study, written once for a module of tests, and copies of it that a test may change."""
+"""Write a small simulated study once per test module, and copy it for tests that change it."""
 
 import shutil
 
@@ -22,7 +22,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture
 def own(written, tmp_path):
-    """A copy of the study that a test may change."""
+    """Return a copy of the study that a test may change."""
     shutil.copytree(written, tmp_path / "runs")
     return tmp_path / "runs"
 

@@ -1,4 +1,4 @@
-"""Files of the three diagnostics, with the items that the paper prints."""
+"""Write the files of the three diagnostics, with the items that are printed in the paper."""
 
 import shutil
 
@@ -10,7 +10,7 @@ FOLDERS = {"cprag": "CPRAG-102", "role": "ROLE-88", "neg": "NEG-136"}
 
 
 def write_files(folder):
-    """Write the folders of the three diagnostics; return the folder above them."""
+    """Write the folders of the three diagnostics below `folder`, and return it."""
     for name in FOLDERS.values():
         shutil.copytree(INPUTS / name, folder / name)
     return folder

@@ -1,6 +1,6 @@
-"""A Python for jobs: `held_python.py FILE -um MODULE ...` pauses at each training step while FILE exists.
+"""Run a module for a job. `held_python.py FILE -um MODULE ...` pauses at each training step while FILE exists.
 
-So a run is still training when a test disturbs it, however fast the machine, and takes no CPU until then.
+A run is then still training when a test disturbs it, however fast the machine is. It uses no CPU until then.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Training that is killed after some checkpoints."""
+"""Train runs, and kill them after some checkpoints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from train.runs.folder import RunFolder
 def train_and_kill(
     checkpoints: int, arguments: list[str], before: Callable[[Command], None] = lambda _: None
 ) -> RunFolder:
-    """Start `python -m train`, kill it after so many checkpoints, return its run; `before` gets the living process."""
+    """Run `python -m train`, call `before` with its process after some checkpoints, kill it, and return its run."""
     folder = RunFolder.of(compose("train", arguments))
     process = Command("train", *for_training(arguments))
     seen: set[Path] = set()
@@ -26,10 +26,10 @@ def train_and_kill(
     before(process)
     process.kill(signal.SIGKILL)
     process.wait()
-    assert not folder.done, "the run ended before it could be killed"
+    assert not folder.done, "The run ended before it could be killed."
     return folder
 
 
 def children_of(process: Command) -> list[int]:
-    """Return the process ids of the children."""
+    """Return the ids of a process's children."""
     return [int(child) for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]

@@ -1,14 +1,13 @@
-"""Long tables of accuracies with chosen or random values, for tests of the functions from them."""
+"""Make long tables of accuracies with given or random values, for tests of the functions that use them."""
 
 import numpy as np
 import pandas as pd
 
 
 def curve_table(accuracies, words, seeds, curve="lstm", **columns):
-    """Return accuracies of paradigms by run as the long table.
+    """Return a long table with the given `accuracies` (runs, paradigms), and the runs' `words` and `seeds` (runs,).
 
-    accuracies: (runs, paradigms). words, seeds: of each run. Paradigm k is in phenomenon k // 2. `columns` replace
-    others.
+    Paradigm k belongs to phenomenon k // 2. `columns` replaces or adds columns.
     """
     rows = []
     for accuracy, size, seed in zip(np.atleast_2d(accuracies), words, seeds, strict=True):
@@ -23,12 +22,12 @@ def curve_table(accuracies, words, seeds, curve="lstm", **columns):
 
 
 def grid(sizes=4, seeds=3):
-    """Return the words and seeds of runs at doubling sizes."""
+    """Return the words and seeds of runs whose sizes double."""
     return np.repeat(1000 * 2 ** np.arange(sizes), seeds), np.tile(np.arange(1, seeds + 1), sizes)
 
 
 def random_curve(sizes=4, seeds=3, paradigms=4, rng=0, gain=0.03, noise=0.03, **columns):
-    """Return the long table of a curve whose accuracies rise on a line and scatter."""
+    """Return the long table of a curve whose accuracies are on a rising line, with noise."""
     generator = np.random.default_rng(rng)
     words, of_seeds = grid(sizes, seeds)
     level = 0.55 + gain * np.log2(words / words.min())[:, None]
@@ -36,7 +35,7 @@ def random_curve(sizes=4, seeds=3, paradigms=4, rng=0, gain=0.03, noise=0.03, **
 
 
 def row(table, **values):
-    """Return the only row of a table that has these values."""
+    """Return the only row of a table with these values."""
     found = table[np.logical_and.reduce([table[name] == value for name, value in values.items()])]
     assert len(found) == 1
     return found.iloc[0]

@@ -1,4 +1,4 @@
-"""Small untrained models of many causal and masked kinds that transformers has, and a plain loop that scores texts."""
+"""Build small untrained models of transformers' causal and masked kinds, and score texts with them in a plain loop."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from tests.support.small_pretrained import byte_level, causal_scorer, masked_sco
 
 SENTENCES = ["The cats sleep near a dog .", "The cat sleep near a dog .", "Who ?"]
 
-# Values for the fields of a configuration that are called so, whatever the model.
+# Values for configuration fields with these names, for all models.
 SIZES = {
     "hidden_size": 32, "d_model": 32, "n_embd": 32, "dim": 32, "emb_dim": 32, "embedding_size": 32,
     "num_hidden_layers": 2, "n_layer": 2, "n_layers": 2, "num_layers": 2, "num_attention_heads": 4, "n_head": 4,
@@ -23,20 +23,20 @@ SIZES = {
     "use_cache": False, "q_lora_rank": 16, "kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 8,
     "qk_head_dim": 16, "v_head_dim": 8, "rotary_dim": 8, "attention_hidden_size": 64,
 }  # fmt: skip
-# Fields by which kinds change their logits; these values change them much. An untied head has a zero row for padding.
+# Fields that change a kind's logits, with values that have a large effect. An untied head has a zero row for padding.
 LOGITS = {"logits_scaling": 8.0, "logit_scale": 0.3, "final_logit_softcapping": 5.0}
 
-# Kinds that the scorer refuses, and what it says.
+# Kinds that the scorer doesn't support, and its error messages.
 REFUSED = {("causal", "xlnet"): "isn't a causal model"}
-# Kinds whose own logits change a little with the number of tokens after them, in nats: the loop reads one token more.
+# Kinds whose logits change slightly (in nats) with the number of following tokens. The loop reads one more token.
 INEXACT = {"prophetnet": 1e-3}
 
 
 def build(kind, task, vocabulary, **values):
-    """Return the small model of a kind; `values` replace those of fields of these names, if it has them."""
+    """Return a small model of a kind. `values` override the configuration fields that the kind has."""
     config = CONFIG_MAPPING[kind](**({"block_sizes": [1, 1]} if kind == "funnel" else {}))
     _shrink(config, {"vocab_size": vocabulary, **SIZES, **values})
-    for switch in filter(partial(hasattr, config), ("is_decoder", "causal")):  # of those that can also be encoders
+    for switch in filter(partial(hasattr, config), ("is_decoder", "causal")):  # for kinds that can also be encoders
         setattr(config, switch, task == "causal")
     auto = transformers.AutoModelForCausalLM if task == "causal" else transformers.AutoModelForMaskedLM
     torch.manual_seed(1)
@@ -45,7 +45,7 @@ def build(kind, task, vocabulary, **values):
 
 def _shrink(config, values):
     known = set(config.to_dict()) | set(config.attribute_map)
-    for name, value in values.items():  # in order: some names are two of one field
+    for name, value in values.items():  # in order, because some fields have two of these names
         if name in known:
             setattr(config, name, value)
     for part in vars(config).values():
@@ -54,7 +54,7 @@ def _shrink(config, values):
 
 
 def spread(network):
-    """Draw weights far from the small ones of a new network, so that each token counts, unless they lead to NaN."""
+    """Draw larger weights than a new network has, so that each token matters. Keep the old ones if they cause NaN."""
     before = {name: weight.clone() for name, weight in network.state_dict().items()}
     torch.manual_seed(1)
     with torch.no_grad():
@@ -67,7 +67,7 @@ def spread(network):
 
 
 def tokenizer_of(task):
-    """Return a tokenizer whose begin symbol is that of padding, too; of a masked task it stands around a text."""
+    """Return a tokenizer whose begin symbol is also used for padding and, in a masked task, around each text."""
     tokenizer = byte_level(special=("<|endoftext|>", "<mask>")) if task == "masked" else byte_level()
     tokenizer.pad_token = tokenizer.bos_token
     if task == "masked":
@@ -80,7 +80,7 @@ def tokenizer_of(task):
 
 @torch.no_grad()
 def plain_loop(network, tokenizer, task, sentence):
-    """Return ln p of each token (n,) from the network's own logits for one text, or one masked copy, at a time."""
+    """Return ln p of each token (n,), from the network's logits for a single text or masked copy at a time."""
     ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
     around = [tokenizer.bos_token_id]
 
@@ -99,7 +99,7 @@ def plain_loop(network, tokenizer, task, sentence):
 
 
 def differences(network, tokenizer, task):
-    """Return two worst differences of a token's score, in nats: from the plain loop, and of its text alone."""
+    """Return the largest differences in a token's score, in nats, from the plain loop and from scoring texts alone."""
     scorer = (causal_scorer if task == "causal" else masked_scorer)(network, tokenizer, 5_000)
     scoring = policy(pll="original", pll_shift=0) if task == "masked" else policy()
     together = [one.logprobs for one in scorer.score(SENTENCES, scoring)]
@@ -112,9 +112,9 @@ def differences(network, tokenizer, task):
 
 
 def worst_difference(kind, task):
-    """Return the worst difference of a kind: new weights and an untied head, then others and a tied one.
+    """Return a kind's largest difference, for new weights with an untied head and larger ones with the default head.
 
-    Raises what the scorer raises for a kind that it refuses.
+    Raises the scorer's error if it doesn't support the kind.
     """
     tokenizer = tokenizer_of(task)
     new = build(kind, task, len(tokenizer), **LOGITS, tie_word_embeddings=False)

@@ -1,4 +1,4 @@
-"""Offline runs of W&B, read back from disk."""
+"""Read offline W&B runs from disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 
 def hide_account(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Hide the machine's W&B key and mode, and give programs a W&B service of their own."""
+    """Hide the machine's W&B key and mode, and let programs start their own W&B service."""
     for name in ("WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE", "WANDB_MODE", "WANDB_SERVICE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NETRC", str(folder / "netrc"))
@@ -20,7 +20,7 @@ def hide_account(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 @dataclass
 class OfflineRun:
-    """One W&B run: one offline folder, or several of the same id, joined as `wandb sync` joins them."""
+    """A W&B run from one or more offline folders with the same id, which are joined like `wandb sync` does."""
 
     id: str
     name: str
@@ -45,8 +45,8 @@ class OfflineRun:
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    """Return the log of one offline folder, as `wandb leet inspect` prints it; [] if its process was killed before."""
-    from wandb.util import get_core_path  # a second to import
+    """Return an offline folder's log, as `wandb leet inspect` prints it, or [] if its process was killed before it."""
+    from wandb.util import get_core_path  # takes a second to import
 
     logs = list(folder.glob("*.wandb"))
     if not logs:
@@ -58,7 +58,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
 
 
 def offline_runs(root: Path) -> dict[str, OfflineRun]:
-    """Return all W&B runs below a folder, by id, in order of their start."""
+    """Return all W&B runs below a folder by id, in the order of their starts."""
     runs: dict[str, OfflineRun] = {}
     for folder in sorted(root.rglob("offline-run-*-*"), key=lambda path: path.name):
         if folder.is_dir():
@@ -67,7 +67,7 @@ def offline_runs(root: Path) -> dict[str, OfflineRun]:
 
 
 def tracked_job(root: Path, name: str, job_type: str) -> OfflineRun:
-    """Return the W&B run of a run or study and a kind of job."""
+    """Return the W&B run for a job type of the run or study called `name`."""
     (run,) = [one for one in offline_runs(root).values() if one.name == f"{name} {job_type}"]
     return run
 
@@ -76,7 +76,7 @@ def _join(runs: dict[str, OfflineRun], folder: Path) -> None:
     log = records(folder)
     about = next((record["run"] for record in log if record["type"] == "run"), None)
     if about is None:
-        return  # of a W&B process that was killed before it had written anything
+        return  # the W&B process was killed before it had written anything
     run = runs.setdefault(
         about["run_id"],
         OfflineRun(

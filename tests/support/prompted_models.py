@@ -1,4 +1,4 @@
-"""Small causal Hugging Face models and tokenizers of different kinds, with and without chat templates."""
+"""Build small causal Hugging Face models, and tokenizers of different kinds, for tests of prompts."""
 
 import math
 
@@ -18,7 +18,7 @@ TEXT = [
 ] * 3  # fmt: skip
 PAIRS = [
     ("The cats sleep near a dog .", "The cats sleeps near a dog ."),
-    ("Who saw the {sentence} ?", "Who saw the {b} ?"),  # text that looks like a placeholder
+    ("Who saw the {sentence} ?", "Who saw the {b} ?"),  # these texts look like placeholders
     ("The naïve zebra — 猫 .", "A zebra 猫 naïve the ."),
     ("The dog .", "The dog ."),
 ]
@@ -31,7 +31,7 @@ def pairs(*sentences, paradigm="p"):
 
 
 def byte_level(vocabulary=300):
-    """Return a byte-level tokenizer; with 259 tokens it has only bytes and its three symbols."""
+    """Return a byte-level tokenizer. With 259 tokens, it has only bytes and its three symbols."""
     return small_pretrained.byte_level(TEXT, vocabulary, ("<|endoftext|>", "<|user|>", "<|model|>"))
 
 
@@ -40,7 +40,7 @@ def adds_bos():
 
 
 def joins():
-    """Return a tokenizer in which a prompt's last character and the answer can be one token: ": Yes", ":是"."""
+    """Return a tokenizer that can join a prompt's last character and the answer into a token (": Yes", ":是")."""
     vocabulary = ["<s>", "<unk>", *sorted(set("".join(TEXT)) | set(": YesNo是否")), ": Yes", ":是"]
     steps = [(":", " "), (": ", "Y"), (": Y", "e"), (": Ye", "s"), (":", "是")]
     vocabulary += [merged for pair in steps if (merged := "".join(pair)) not in vocabulary]
@@ -60,7 +60,7 @@ def scorer(tokenizer, **values):
 
 @torch.no_grad()
 def nats(network, before, ids):
-    """Return ln p of each token: one text at a time, softmax written out in double precision."""
+    """Return ln p of each token in `ids` after `before`, with the softmax written out in double precision."""
     sequence = [*before, *ids]
     logits = network(input_ids=torch.tensor([sequence])).logits[0].double()
     return np.asarray(

@@ -1,7 +1,7 @@
-"""Modules with the names, attributes and shapes of published checkpoints, and their predictions as plain loops.
+"""Define modules with the names, attributes and shapes of published checkpoints, and their predictions as plain loops.
 
-The modules only hold weights. What the models compute is written from the papers (Hochreiter and Schmidhuber 1997;
-Dai et al. 2019, section 3.3; Grave et al. 2017), one number or one pair of positions at a time.
+The modules only contain weights. The loops follow the papers (Hochreiter and Schmidhuber 1997; Dai et al. 2019, section
+3.3; Grave et al. 2017), and compute one number or one pair of positions at a time.
 """
 
 import math
@@ -141,7 +141,7 @@ for _name, _classes in PUBLISHED.items():
 
 @contextmanager
 def importable() -> Iterator[None]:
-    """Let pickles import the modules that they name, inside this context only."""
+    """Let pickles import the modules that they name, but only within this context."""
     modules = {name: types.ModuleType(name) for name in ("utils", *PUBLISHED)}
     for name, classes in PUBLISHED.items():
         vars(modules[name]).update({cls.__name__: cls for cls in classes})
@@ -158,7 +158,7 @@ def importable() -> Iterator[None]:
 
 
 def save(value, path: Path, old: bool = False, **options) -> Path:
-    """Save with torch in the current or the `old` format; return the path."""
+    """Save a value with torch, in the current or the `old` format. Return the path."""
     with importable(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the older format looks for the source of each class
         torch.save(value, path, _use_new_zipfile_serialization=not old, **options)
@@ -166,7 +166,7 @@ def save(value, path: Path, old: bool = False, **options) -> Path:
 
 
 def randomised(model, seed=0):
-    """Return the model with random weights, biases and norms included."""
+    """Draw random weights for a model, including biases and norms, and return it."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -175,7 +175,7 @@ def randomised(model, seed=0):
 
 
 def lstm_logprobs(model, tokens):
-    """Return ln p (T, V) of the next token, computed gate by gate: input, forget, cell, output."""
+    """Return ln p of the next token (T, V), computed gate by gate (input, forget, cell, output)."""
     weights = {name: weight.double() for name, weight in model.state_dict().items()}
     layers = range(model.nlayers)
     h = [torch.zeros(model.nhid, dtype=torch.float64) for _ in layers]
@@ -194,7 +194,7 @@ def lstm_logprobs(model, tokens):
 
 
 def txl_logprobs(model, segments):
-    """Return ln p (T, V) of the next token, of all segments, each read with a memory of those before it."""
+    """Return ln p of the next token (T, V) in all segments. Each is read with a memory of earlier segments."""
     weights = {name: weight.double() for name, weight in model.state_dict().items()}
     memories = [[] for _ in model.layers]
     rows = []
@@ -221,10 +221,10 @@ def _embedded(model, weights, token):
 
 
 def _layer(model, layer, weights, past, length):
-    """Apply section 3.3: q·k + q·r + u·k + v·r of each query and each key that it sees."""
+    """Apply section 3.3: compute q·k + q·r + u·k + v·r for each query and each key that it sees."""
     attention, pre = layer.dec_attn, layer.dec_attn.pre_lnorm
     inputs = [attention.layer_norm(p) for p in past] if pre else past
-    projections = [attention.qkv_net.weight @ p for p in inputs]  # 2 heads of 3: queries, keys, values
+    projections = [attention.qkv_net.weight @ p for p in inputs]  # queries, keys and values of 2 heads of width 3
     outputs = []
     for i in range(length):
         at, heads = len(past) - length + i, []
@@ -256,7 +256,7 @@ def _layer(model, layer, weights, past, length):
 
 
 def _softmax(model, weights, hidden):
-    """Return ln p of each word. The head's last entry is that of the first cluster, the one before it of the second."""
+    """Return ln p of each word. The head's last entry belongs to cluster 1, the one before it to cluster 2."""
     bounds = [0, *model.crit.cutoffs]
     clusters = len(bounds) - 2
     single = len(model.crit.out_layers) == 1

@@ -1,4 +1,4 @@
-"""Questionnaires with the default settings, a form of simulated pairs, and people who answer it in a browser."""
+"""Create questionnaires with default settings and simulated pairs, and simulate people who answer them in a browser."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ from eval.questionnaire.forms import deal, form_page, read_texts
 from pairscale.command.compose import compose
 from tests.support.simulated_study import SimulatedStudy
 
-PAUSE = 350  # milliseconds: a pair that has just appeared takes no answer
+PAUSE = 350  # milliseconds to wait, because a pair that has just appeared doesn't accept an answer
 
 
 @cache
@@ -17,7 +17,7 @@ def config(*overrides):
 
 
 def forms_of(benchmark, *overrides):
-    """Return the forms of a benchmark's pairs, with English texts."""
+    """Return forms for a benchmark's pairs, with English texts."""
     settings = config(*overrides)
     return deal(benchmark, settings, read_texts(settings, "en")["checks"])
 
@@ -26,7 +26,7 @@ PHENOMENA = {"binding": (2, 0.6, 0.05), "islands": (1, 0.5, 0.0)}
 
 
 class Study(SimulatedStudy):
-    """A simulated study whose sentences name their pair."""
+    """A simulated study whose sentences contain the name of their pair."""
 
     def items(self):
         named = (items := super().items())["paradigm"] + " " + items["pair_id"]
@@ -38,21 +38,21 @@ BENCHMARK = Benchmark("blimp", STUDY.items(), "be" * 32)
 
 
 def write_form(path):
-    """Write the page of a form with all six pairs of the simulated study and two checks."""
+    """Write a form's page with all six pairs of the simulated study and two checks."""
     (one,) = forms_of(BENCHMARK, "questionnaire.per_paradigm=2", "questionnaire.checks=2")
     path.write_text(form_page("form-1", one, BENCHMARK, read_texts(config(), "en"), "en", "en"))
 
 
 @cache
 def good_checks():
-    # Without a capital, as the pairs of the simulated study.
+    # Remove the initial capital, because the simulated study's pairs have none.
     return {good[:1].lower() + good[1:] for good in read_texts(config(), "en")["checks"]}
 
 
 class Person:
-    """A person who answers a form, wrongly in the pairs of `wrong`, and attention checks right.
+    """A person who answers a form. Only the answers to the pairs in `wrong` are wrong; attention checks are passed.
 
-    A fake clock skips the pauses before answers, unless the person `reloads` the page, which would remove it.
+    A fake clock skips the pauses before answers, unless the person `reloads` the page, which would remove the clock.
     """
 
     def __init__(self, opened, wrong=(), reloads=False):
@@ -66,7 +66,7 @@ class Person:
         self.page.click("#intro button[type=submit]")
 
     def choose(self, by="click"):
-        """Answer one pair, by a click, a tap or a key; return False if none is left."""
+        """Answer a pair by a click, a tap or a key. Return False if no pair is left."""
         if self.page.locator("#task").is_hidden():
             return False
         if self.reloads:
@@ -100,7 +100,7 @@ class Person:
             pass
 
     def save_answers(self, folder):
-        """Download the answers to a folder; return the file."""
+        """Download the answers to a folder, and return the file."""
         with self.page.expect_download() as started:
             self.page.click("#download")
         name = started.value.suggested_filename

@@ -1,4 +1,4 @@
-"""Small untrained models with their tokenizers and run folders, for tests of scoring."""
+"""Build small untrained models with their tokenizers and run folders, for tests of scoring."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ TXL = TxlConfig(
 
 
 def random_model(config: ModelConfig, kind: str = "word", seed: int = 0, vocab_size: int | None = None) -> LoadedModel:
-    """Return a model with random weights, large enough that its probabilities are far from uniform."""
+    """Return a model whose random weights are so large that its probabilities are far from uniform."""
     schema = TokenizerConfig(
         name=kind, kind=kind, vocab_size=vocab_size, fit_on="train", fit_sentences=100, character_coverage=1.0
     )
@@ -48,14 +48,14 @@ def saved(folder: Path, loaded: LoadedModel) -> None:
 
 
 def saved_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
-    """Read the tokenizer of a model's folder, by its own class."""
+    """Read the tokenizer in a model's folder, using its own class."""
     described = json.loads((folder / "tokenizer_config.json").read_text())
     kind = PairscaleTokenizer if "auto_map" in described else PreTrainedTokenizerFast
     return kind.from_pretrained(folder)
 
 
 def simulated_run(config: EvalConfig, loaded: LoadedModel, done: bool = True) -> RunFolder:
-    """Write the run folder of `config` as training leaves it, with `loaded` as its model."""
+    """Write the run folder of `config` like training does, with `loaded` as its model."""
     run = RunFolder.of(config)
     run.path.mkdir(parents=True, exist_ok=True)
     Path(run.config).write_text(yaml_of(config))

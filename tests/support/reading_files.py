@@ -1,4 +1,4 @@
-"""Files of reading times and of surprisals, made up: texts of random words, times that their surprisal slows."""
+"""Make up files of reading times and surprisals. Texts have random words, and surprisal increases reading times."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 def made_up_table(
     texts: int = 6, sentences: int = 5, words: int = 8, seed: int = 0, participants: int = 0
 ) -> pd.DataFrame:
-    """Return rows of reading.form=table: text, number, word, time, frequency, participant, and hidden: what slows."""
+    """Return a table for reading.form=table. Its additional column `hidden` increases reading times."""
     rng = np.random.default_rng(seed)
     rows = []
     for text in range(1, texts + 1):
@@ -38,7 +38,7 @@ def made_up_table(
 def write_made_up_surprisals(
     file: Path, words: Path, hidden: np.ndarray, r: float, seed: int, **reading
 ) -> pd.DataFrame:
-    """Write surprisals whose correlation with `hidden` is r, of the words file of analysis.reading; return them."""
+    """Write surprisals for a words file of analysis.reading, and return them. Their correlation with `hidden` is r."""
     rng = np.random.default_rng(seed)
     rows = pd.DataFrame([json.loads(line) for line in words.read_text().splitlines()])
     nats = 8 + 3 * (r * hidden + np.sqrt(1 - r**2) * rng.normal(size=len(hidden)))

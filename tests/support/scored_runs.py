@@ -1,4 +1,4 @@
-"""Changes to the score files of simulated runs, for tests of the analysis."""
+"""Change the score files of simulated runs, for tests of the analysis."""
 
 from eval.scores.files import read_scores, score_path, write_scores
 from train.runs.folder import RunFolder
@@ -10,9 +10,9 @@ def run_folders(runs, study="simulated"):
 
 
 def rescore(folder, change=lambda rows: rows, name=None, **metadata):
-    """Change the lp scores of a run on blimp by the function `change` of its rows, and their metadata.
+    """Apply `change` to the rows of a run's lp scores on blimp, and change their metadata.
 
-    Scores of another method (`method`), or with another name of the file, are written beside them.
+    With another `method` or file `name`, the scores are written to another file in the same folder.
     """
     scores = folder.scores("blimp")
     rows, about = read_scores(score_path(scores, "lp"))

@@ -1,4 +1,4 @@
-"""Run folders and score files of a simulated study with known learning curves, for tests of the analysis."""
+"""Write the run folders and score files of a simulated study with known learning curves, for tests of the analysis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pairscale.files import sha256_json
 from pairscale.sizes import format_size, parse_size
 from train.runs.folder import RunFolder
 
-# phenomenon -> (paradigms, accuracy at 125k words, gain per doubling)
+# For each phenomenon: number of paradigms, accuracy at 125k words, and gain per doubling of the training data.
 PHENOMENA = {"anaphor_agreement": (2, 0.60, 0.06), "island_effects": (3, 0.50, 0.00), "npi_licensing": (1, 0.55, 0.02)}
 
 
@@ -30,7 +30,7 @@ LP = {
 
 
 def about(benchmark: str, digest: str = "be" * 32, model: str = "m", **more: Any) -> dict[str, Any]:
-    """Return the metadata of a file of scores or answers; `more` replaces or adds values."""
+    """Return the metadata for a file of scores or answers. `more` replaces or adds values."""
     return {
         "benchmark": {"name": benchmark, "digest": digest}, "model": {"name": model, "digest": "0d" * 32},
         "tokenizer_digest": "70" * 32, "parameters": {}, "policy": {}, "step": None, "sample_words": None, "torch": "2",
@@ -39,21 +39,21 @@ def about(benchmark: str, digest: str = "be" * 32, model: str = "m", **more: Any
 
 @dataclass
 class SimulatedStudy:
-    """A simulated study; every run that it writes is done and scored."""
+    """A simulated study. Each run that it writes is finished and scored."""
 
     models: tuple[str, ...] = ("lstm_tiny", "txl_tiny")
     sizes: tuple[str, ...] = ("125k", "250k", "500k", "1M")
     seeds: tuple[int, ...] = (1, 2)
     phenomena: dict[str, tuple[int, float, float]] = field(default_factory=lambda: dict(PHENOMENA))
-    pairs: int = 50  # of each paradigm
-    run_sd: float = 0.01  # of a run's accuracy in a phenomenon
-    unk_share: float = 0.0  # of pairs with <unk>, halved with each doubling of the text
+    pairs: int = 50  # number of pairs per paradigm
+    run_sd: float = 0.01  # standard deviation of a run's accuracy in a phenomenon
+    unk_share: float = 0.0  # share of pairs with <unk> at 125k words, halved by each doubling of the training data
     name: str = "simulated"
     benchmark: str = "blimp"
     overlap: float = 0.0
 
     def config(self, model: str, size: str, seed: int) -> dict[str, Any]:
-        """Return the parts of a resolved configuration that the analysis reads, and some that it must ignore."""
+        """Return the parts of a resolved configuration that the analysis reads, and some others that it must ignore."""
         return {
             "study": self.name,
             "seed": seed,
@@ -89,12 +89,12 @@ class SimulatedStudy:
         return pd.DataFrame(rows, columns=columns).reindex(columns=ITEMS.names)
 
     def scores(self, items: pd.DataFrame, doublings: float, rng: np.random.Generator) -> pd.DataFrame:
-        """Return scores whose accuracy lies on the phenomenon's line, `doublings` after 125k words."""
+        """Return scores whose accuracy is on the phenomenon's line (with noise), `doublings` after 125k words."""
         expected = {
             name: start + gain * doublings + rng.normal(0, self.run_sd)
             for name, (_, start, gain) in self.phenomena.items()
         }
-        difficulty = np.random.default_rng(7).uniform(size=len(items))  # of the pair, the same for every run
+        difficulty = np.random.default_rng(7).uniform(size=len(items))  # each pair's difficulty, the same for all runs
         noise = np.clip(difficulty + rng.normal(0, 0.05, len(items)), 0, 1)
         right = noise < items["phenomenon"].map(expected).to_numpy(dtype=float)
         bad = rng.normal(-40, 5, len(items))
@@ -108,7 +108,7 @@ class SimulatedStudy:
         return columns.assign(crit_unk=0).reindex(columns=SCORES.names)
 
     def write(self, runs: Path, seed: int = 0) -> list[RunFolder]:
-        """Write the study under `runs`/<name>; `seed` is that of the simulated numbers."""
+        """Write the study to `runs`/<name>. `seed` determines the simulated numbers."""
         rng = np.random.default_rng(seed)
         items = self.items()
         folders = []
@@ -145,7 +145,7 @@ def rewrite_config(folder, **changes):
 
 
 def as_revisions(folders, tokens_per_step=1000, path="models/gpt"):
-    """Turn simulated runs into checkpoints of one pretrained model; the last one's tokens are not known."""
+    """Turn simulated runs into checkpoints of one pretrained model. The last one's number of tokens is unknown."""
     for step, folder in enumerate(folders, start=1):
         model = {"name": "hf_causal", "kind": "causal", "path": path, "revision": f"step{step}", "dtype": "fp32"}
         config = yaml.safe_load(folder.config.read_text()) | {"model": model}
@@ -156,7 +156,7 @@ def as_revisions(folders, tokens_per_step=1000, path="models/gpt"):
 
 
 def as_hub_model(folder, **model):
-    """Turn a simulated run into a model of the hub whose text has no known size."""
+    """Turn a simulated run into a model from the hub whose training text has an unknown size."""
     config = yaml.safe_load(folder.config.read_text())
     config["model"] = {"name": "hf_masked", "path": "models/bert", "revision": None, "dtype": "fp32"} | model
     folder.config.write_text(yaml.safe_dump(config))

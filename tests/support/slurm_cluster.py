@@ -1,4 +1,4 @@
-"""The emulated cluster of slurm/local_cluster, and the faults that tests inject into its jobs."""
+"""Start the emulated cluster of slurm/local_cluster, and inject faults into its jobs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def paths(folder: Path) -> list[str]:
 
 @dataclass
 class Cluster:
-    """A cluster; `environment` is that of programs which use it."""
+    """A cluster. Programs that use it need the environment variables in `environment`."""
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
 
     def up(self, **settings: str) -> None:
-        """Start the cluster; `settings` (NODES, GRACE ...) are those of up.sh."""
+        """Start the cluster with `settings` of up.sh (NODES, GRACE ...)."""
         command = ["bash", "-c", 'eval "$("$0" "$1")" && printf "%s\\n%s" "$SLURM_CONF" "$PATH"', str(LOCAL / "up.sh")]
         environment = {"PORT": "18917", "GRACE": "2"} | settings | {"OMP_NUM_THREADS": "1"}
         done = subprocess.run(
@@ -49,7 +49,7 @@ class Cluster:
         subprocess.run([LOCAL / "down.sh", self.folder], check=True, capture_output=True)
 
     def run(self, *command: str | Path, code: int = 0) -> str:
-        """Run a command that must exit with `code`; return its standard output and error."""
+        """Run a command that must exit with `code`. Return its standard output and standard error."""
         done = subprocess.run(command, capture_output=True, text=True, env=self.environment, cwd=ROOT)
         assert done.returncode == code, f"{done.returncode}: {done.stdout}{done.stderr}"
         return done.stdout + done.stderr
@@ -58,7 +58,7 @@ class Cluster:
         return self.run(sys.executable, ROOT / "slurm" / "submit", *arguments)
 
     def jobs(self, states: str = "all") -> dict[str, dict[str, str]]:
-        """Return jobs by id ("3", "4_1"): state, node, restarts, raw (the SLURM_JOB_ID in the job)."""
+        """Return each job's state, node, restarts and raw (its SLURM_JOB_ID), by job id ("3", "4_1")."""
         names = ("id", "state", "node", "restarts", "raw")
         columns = "JobArrayID:;,State:;,NodeList:;,RestartCnt:;,JobID:;"
         output = self.run("squeue", "--noheader", "--array", f"--states={states}", f"--Format={columns}")
@@ -69,13 +69,13 @@ class Cluster:
         return list(self.jobs("PENDING,RUNNING,COMPLETING,CONFIGURING"))
 
     def preempt(self, task: str) -> None:
-        """Preempt a task with a job that takes its whole node."""
+        """Preempt a task with a job that uses its whole node."""
         node = self.jobs()[task]["node"]
         options = ["--partition=high", f"--nodelist={node}", "--exclusive", "--output=/dev/null"]
         self.run("sbatch", *options, "--wrap=sleep 1")
 
     def limit(self, task: str) -> None:
-        """Lower the time limit of a running task to two to three minutes from now, however long it has run already."""
+        """Lower a running task's time limit, so that two to three minutes are left."""
         minutes = int(self.run("squeue", "--noheader", f"--jobs={task}", "--Format=TimeUsed:;").split(":")[-2])
         self.run("scontrol", "update", f"JobId={task}", f"TimeLimit={minutes + 3}")
 
@@ -83,16 +83,16 @@ class Cluster:
         self.run("scancel", task)
 
     def fail_node(self, task: str) -> None:
-        """Kill the node of a task: slurmd and all its processes."""
+        """Kill the slurmd of a task's node, and all processes of the task."""
         slurmd = f"slurmd\0-N\0{self.jobs()[task]['node']}\0".encode()
         daemons = [pid for pid, command, _ in self._processes() if command.endswith(slurmd)]
         assert daemons
         for pid in [*daemons, *self.processes(task)]:
-            with contextlib.suppress(ProcessLookupError):  # ended together with another process
+            with contextlib.suppress(ProcessLookupError):  # the process has ended together with another one
                 os.kill(pid, signal.SIGKILL)
 
     def processes(self, task: str, name: bytes = b"") -> list[int]:
-        """Return the processes of a task with this name in their command, those of SLURM around it too."""
+        """Return a task's processes with `name` in their command, including SLURM's processes for it."""
         raw = self.jobs()[task]["raw"]
         own, daemon = f"SLURM_JOB_ID={raw}".encode(), f"slurmstepd: [{raw}.".encode()
         return [
@@ -102,20 +102,20 @@ class Cluster:
         ]
 
     def _processes(self) -> Iterator[tuple[int, bytes, list[bytes]]]:
-        """Yield process id, command line and environment of each process of this cluster."""
+        """Yield the id, command line and environment of each process in this cluster."""
         mark = f"SLURM_CONF={self.environment['SLURM_CONF']}".encode()
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 values = (process / "environ").read_bytes().split(b"\0")
                 command = (process / "cmdline").read_bytes()
-            except OSError:  # ended, or not readable
+            except OSError:  # the process has ended, or is not readable
                 continue
             if mark in values:
                 yield int(process.name), command, values
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = 1500) -> None:
-    """Wait for a condition: seconds on an idle machine, minutes on one that other tests use."""
+    """Wait for a condition. This takes seconds on an idle machine, but minutes if other tests are running."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"waited {seconds} s for {what}"

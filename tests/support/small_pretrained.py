@@ -1,4 +1,4 @@
-"""Small untrained Hugging Face models and tokenizers of every kind, for tests of scoring."""
+"""Build small untrained Hugging Face models and tokenizers of every kind, for tests of scoring."""
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -25,9 +25,9 @@ def policy(**values):
 
 
 def byte_level(text=TEXT, vocabulary=300, special=("<|endoftext|>",)):
-    """Return a tokenizer like GPT-2's: one symbol for begin and end, not added; a space belongs to the next word.
+    """Return a tokenizer like GPT-2's. It has one symbol for begin and end, which it doesn't add to texts.
 
-    With no more tokens than bytes and symbols it has only bytes.
+    A space belongs to the next word. If `vocabulary` is the number of bytes and symbols, there are no other tokens.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -43,7 +43,7 @@ def byte_level(text=TEXT, vocabulary=300, special=("<|endoftext|>",)):
 
 
 def adds_bos(text=TEXT, vocabulary=60):
-    """Return a tokenizer like Llama's: a mark before each word, the first included, and BOS added to each text."""
+    """Return a tokenizer like Llama's. It puts a mark before each word, including the first, and BOS before a text."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
@@ -57,7 +57,7 @@ def adds_bos(text=TEXT, vocabulary=60):
 
 
 def lower_case(**symbols):
-    """Return a tokenizer of lower-case words, without a begin symbol unless `symbols` has one."""
+    """Return a tokenizer with lower-case words. It has no begin symbol unless `symbols` contains one."""
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -73,7 +73,7 @@ PADDED = ONE_SYMBOL | {"pad_token_id": 0}
 
 
 def small(auto, kind, **values):
-    """Return the maker of an untrained model of this kind from the size of its vocabulary."""
+    """Return a function that makes an untrained model of this kind for a vocabulary size."""
     return lambda vocabulary: auto.from_config(AutoConfig.for_model(kind, vocab_size=vocabulary, **values))
 
 
@@ -85,11 +85,11 @@ roberta = small(
     AutoModelForMaskedLM, "roberta", max_position_embeddings=80, **WIDER, **ONE_SYMBOL | {"pad_token_id": 1}
 )
 MORE_MODELS = {
-    # Its positions are in the attention mask, which it builds itself.
+    # This model encodes positions in its attention mask, which it builds itself.
     "bloom": small(AutoModelForCausalLM, "bloom", hidden_size=16, n_layer=2, n_head=2, **PADDED),
-    # No attention.
+    # This model has no attention.
     "mamba": small(AutoModelForCausalLM, "mamba", hidden_size=16, num_hidden_layers=2, state_size=4, **PADDED),
-    # A window of attention that is narrower than some of the sentences.
+    # The attention window is narrower than some of the sentences.
     "mistral": small(
         AutoModelForCausalLM, "mistral", head_dim=8, num_key_value_heads=1, sliding_window=4, **WIDER
     ),
@@ -107,7 +107,7 @@ MODELS = {"gpt2": gpt2, "llama": llama, "cohere": cohere}
 
 
 def with_random_weights(model, tokenizer, seed=1):
-    """Return the network that `model` makes of the size of a vocabulary, its weights far from those of a new one."""
+    """Return the network that `model` makes for a tokenizer's vocabulary, with larger weights than a new network."""
     torch.manual_seed(seed)
     network = model(len(tokenizer)).eval()
     with torch.no_grad():
@@ -125,7 +125,7 @@ def masked_scorer(network, tokenizer, batch_tokens=100):
 
 
 def word_pieces(text=TEXT, vocabulary=45):
-    """Return a tokenizer like BERT's: lower case, pieces of words, symbols around a sentence."""
+    """Return a tokenizer like BERT's, with lower case, pieces of words, and symbols around a sentence."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -143,7 +143,7 @@ def word_pieces(text=TEXT, vocabulary=45):
 
 
 def masked_bytes():
-    """Return a tokenizer like RoBERTa's: bytes; a space belongs to the next word."""
+    """Return a tokenizer like RoBERTa's, which is based on bytes. A space belongs to the next word."""
     tokenizer = byte_level()
     tokenizer.add_special_tokens({"mask_token": "<mask>", "pad_token": "<pad>"})
     return tokenizer
@@ -152,9 +152,9 @@ def masked_bytes():
 MASKED = {"bert": (bert, word_pieces), "roberta": (roberta, masked_bytes)}
 
 
-# Code that comes with a model, with the habits of GPT-BERT and LTG-BERT, which were written for transformers 4: no call
-# of post_init, the initialisation of a missing bias, a buffer that is in no file, a weight as output embeddings.
-# `shift`: a token is predicted at the position before it (masked next-token prediction).
+# Code that comes with a model, in the style of GPT-BERT and LTG-BERT, which were written for transformers 4. It doesn't
+# call post_init, initialises a missing bias, has a buffer that is in no file, and uses a weight as output embeddings.
+# With `shift`, a token is predicted at the previous position (masked next-token prediction).
 OWN_CODE = """
 import torch
 from torch import nn
@@ -201,9 +201,9 @@ class OwnForMaskedLM(PreTrainedModel):
 
 
 def own_code(folder, shift, tokenizer):
-    """Write the folder of a masked model with its own code, trained on a few sentences; return the model.
+    """Write the folder of a masked model with its own code, trained on a few sentences. Return the model.
 
-    It predicts their tokens well: it sees where the mask is and knows which token follows which.
+    It predicts their tokens well, because it sees where the mask is, and knows which token follows which.
     """
     import json
     import types

@@ -1,4 +1,4 @@
-"""Overrides of runs that train in a second, and a text from which they can learn."""
+"""Provide overrides for runs that train in a second, and a text that they can learn from."""
 
 import random
 from collections.abc import Callable
@@ -31,22 +31,22 @@ def overrides(tmp_path: Path, model: str, runs: str, *more: str) -> list[str]:
 
 
 def trained(config: RunConfig, check: Callable[[], object] | None = None) -> RunFolder:
-    """Return the folder of a run, trained unless it is done."""
+    """Return the folder of a run. Train the run first if it is unfinished."""
     return train_run(config, corpus_of(config), check)
 
 
 def study_overrides(folder: Path) -> list[str]:
-    """Return the overrides of a study "s" below `folder`, with its benchmarks there too, on the CPU."""
+    """Return the overrides for a study "s" on the CPU, with runs and data below `folder`."""
     return [f"paths.data={folder}", f"paths.runs={folder}/runs", "trainer.accelerator=cpu", "study=s"]
 
 
 def for_training(overrides: list[str]) -> list[str]:
-    """Return the overrides that `python -m train` uses, without those of scoring."""
+    """Return the overrides that `python -m train` uses, without overrides for scoring."""
     return [override for override in overrides if not override.startswith(("benchmark", "method"))]
 
 
 def write_text(folder: Path) -> None:
-    """Write text.txt: documents of ten sentences in which each word has few likely successors."""
+    """Write text.txt. Its documents have ten sentences, in which each word has few likely successors."""
     draw = random.Random(0)
     words = [f"w{n}" for n in range(300)]
     lines = []

@@ -1,4 +1,4 @@
-"""The results of simulated studies, as `python -m analysis` reads them."""
+"""Read the results of simulated studies like `python -m analysis` does."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ EVIL = "</script><script>alert(1)</script>"
 
 
 def results_of(folder: Path, options: dict[str, Any] | None = None, **simulated: Any) -> BenchmarkResults:
-    """Write a simulated study below `folder` and return its results; `simulated` are fields of SimulatedStudy."""
+    """Write a simulated study below `folder` and return its results. `simulated` contains fields of SimulatedStudy."""
     study = SimulatedStudy(**simulated)
     study.write(folder / "runs")
     config = compose("analysis", [f"study={study.name}", f"paths.runs={folder}/runs"])

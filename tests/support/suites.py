@@ -1,4 +1,4 @@
-"""Suites of SyntaxGym in miniature, scores of their sentences, and the reference that reads the same formulas."""
+"""Provide miniature SyntaxGym suites, scores of their sentences, and the reference implementation of their formulas."""
 
 import importlib.util
 import json
@@ -20,19 +20,19 @@ AGREEMENT, GAPS = (json.loads((FOLDER / f"{name}.json").read_text()) for name in
 
 
 def write_suites(folder: Path) -> Path:
-    """Write both suites as JSON files; return the folder."""
+    """Write both suites as JSON files. Return the folder."""
     return Path(shutil.copytree(FOLDER, folder, dirs_exist_ok=True))
 
 
 def scores(*tokens):
-    """Return scores of tokens (start, end, bits, <unk>)."""
+    """Return scores of tokens, which are tuples (start, end, bits) or (start, end, bits, "unk")."""
     spans = np.array([token[:2] for token in tokens], np.int32).reshape(-1, 2)
     logprobs = -np.log(2) * np.array([token[2] for token in tokens], float)
     return TokenScores(logprobs, spans, np.array([len(token) > 3 for token in tokens], bool))
 
 
 def simulated(suites, seed=0):
-    """Return scores of all sentences by text: a token for each word, one in ten <unk>."""
+    """Return random scores of all sentences by text. Each word is a token, and one in ten is <unk>."""
     rng = np.random.default_rng(seed)
     return {
         text: scores(*((start, end, rng.gamma(2, 3), *(["unk"] * (rng.random() < 0.1))) for start, end in words(text)))
@@ -48,14 +48,14 @@ def words(text):
 
 
 def reference_formula(text: str):
-    """Return syntaxgym's own reading of a formula; skips without the package (`make peers`).
+    """Parse a formula with syntaxgym's own code. Skip the test if the package (`make peers`) is not installed.
 
-    Its other modules want Docker, so this one is loaded alone. It knows round brackets only, as the suites of
-    syntaxgym.org have.
+    The package's other modules need Docker, so this one is loaded alone. It supports only round brackets, like the
+    suites of syntaxgym.org.
     """
     spec = importlib.util.find_spec("syntaxgym")
     if spec is None or importlib.util.find_spec("pyparsing") is None:
-        pytest.skip("syntaxgym and pyparsing are not installed (make peers)")
+        pytest.skip("This test needs syntaxgym and pyparsing. Install them with `make peers`.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyparsing renamed the functions that it calls
         return _reference(spec.submodule_search_locations[0]).Prediction(0, _round(text), "sum").formula

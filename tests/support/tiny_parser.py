@@ -1,4 +1,4 @@
-"""A parser of a few kilobytes, trained in seconds on the sentences of tests.support.annotated."""
+"""Train a parser of a few kilobytes in seconds, on the sentences of tests.support.annotated."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ COMPONENTS = {
 
 
 def spacy_pipeline(folder: Path, components: tuple[str, ...] = tuple(COMPONENTS), updates: int = 30) -> Path:
-    """Train a pipeline of spaCy with some components and return its folder."""
+    """Train a spaCy pipeline with some components, and return its folder."""
     import spacy
     from spacy.training import Example
     from spacy.training.converters import conllu_to_docs
@@ -45,6 +45,6 @@ def spacy_pipeline(folder: Path, components: tuple[str, ...] = tuple(COMPONENTS)
 
 
 def _model(nlp: Any, name: str) -> dict[str, Any]:
-    """Return the configuration of a component's model, with a small network of its own."""
+    """Return the configuration of a component's model, with its own small network."""
     model = nlp.get_factory_meta(name).default_config["model"]
     return {**model, "tok2vec": SMALL}

@@ -247,7 +247,7 @@ def test_a_damaged_model_is_a_message_of_one_line(configure, lmplz):
         (whole[:-1000], description, r"this file was cut short or changed .*, but pairscale\.json says"),
         (whole[:-1000], shorter, "KenLM can't read this file"),
         (whole, description.replace('"order": 5', '"order": 4'), "this n-gram model has order 5 instead of 4"),
-        (None, description, "file not found"),
+        (None, description, "this file does not exist"),
     ):
         run.model.ngrams.unlink()
         if ngrams is not None:

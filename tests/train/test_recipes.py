@@ -72,12 +72,12 @@ def test_only_matrices_decay():
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("recipe.packing=lines", r"recipe\.packing=lines: must be one of columns, stream"),
-        ("recipe.schedule=linear", r"recipe\.schedule=linear: must be one of cosine, wsd"),
-        ("recipe.betas=[0.9]", r"recipe\.betas=\[0\.9\]: must be two numbers"),
-        ("recipe.accumulate=17", r"recipe\.accumulate=17: must be from 1 to 8"),
+        ("recipe.packing=lines", r"recipe\.packing=lines: .*must be one of columns, stream"),
+        ("recipe.schedule=linear", r"recipe\.schedule=linear: .*must be one of cosine, wsd"),
+        ("recipe.betas=[0.9]", r"recipe\.betas=\[0\.9\]: .*must be two numbers"),
+        ("recipe.accumulate=17", r"recipe\.accumulate=17: .*must be from 1 to 8"),
         ("recipe.bptt=35", r"recipe\.bptt=35: .* \(now 128\)\. Write recipe\.context=35"),
-        ("recipe.warmup=2", r"recipe\.warmup=2: must be a number from 0 to 1"),
+        ("recipe.warmup=2", r"recipe\.warmup=2: .*must be a number from 0 to 1"),
     ],
 )
 def test_values_out_of_range_are_refused(override, message):

@@ -1,8 +1,8 @@
-"""Convert published networks and their vocabularies to pairscale's.
+"""Convert published networks and their vocabularies to pairscale's formats.
 
-Two kinds are known: the LSTM of Gulordava et al. 2018, as colorlessgreenRNNs saves it, and the Transformer-XL of Dai et
-al. 2019, as its authors' PyTorch code saves it. `lstm` and `transformer_xl` return a configuration and the weights by
-our names. Unknown weights keep a name as well, so that loading the weights fails for any other network.
+It reads the LSTM of Gulordava et al. 2018 as saved by colorlessgreenRNNs, and the Transformer-XL of Dai et al. 2019 as
+saved by its authors' PyTorch code. `lstm` and `transformer_xl` return a configuration and the weights with
+our names. Unknown weights are returned, too, so that loading the weights fails for any other network.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from train.models.config import ImportedConfig, LstmConfig, ModelConfig, TxlConf
 Network = tuple[ModelConfig, dict[str, Tensor]]
 
 UNUSED_SD = 0.02  # required by TxlConfig, but no weights are drawn
-LAYER = {  # names of the parts of a Transformer-XL layer, theirs and ours
+LAYER = {  # their names and ours for a Transformer-XL layer's parts
     "dec_attn.r_net": "attention.distance",
     "dec_attn.o_net": "attention.output",
     "dec_attn.layer_norm": "attention_norm",
@@ -47,7 +47,7 @@ class Vocabulary:
         if rows != len(self.words):
             raise InputError(
                 f"{self.path}: this is not the vocabulary of {checkpoint}. It has {len(self.words):,} words, but the "
-                f"checkpoint has rows for {rows:,}."
+                f"checkpoint has rows for {rows:,}. Name the right file with model.vocabulary=FILE."
             )
         return self.order
 
@@ -71,13 +71,15 @@ def read_vocabulary(config: ImportedConfig, one_a_line: bool) -> Vocabulary:
     beside = Path(config.checkpoint).expanduser().with_name("vocab.txt")
     path = Path(config.vocabulary).expanduser() if config.vocabulary else beside
     if not path.is_file():
-        raise InputError(f"{path}: file not found. Name the checkpoint's vocabulary with model.vocabulary=FILE.")
+        raise InputError(f"{path}: this file does not exist. Set model.vocabulary=FILE to the vocabulary.")
     with one_line_errors(path):
         words = _pickled_words(path) if is_pickled(path) else _text_words(path, one_a_line)
-    ids = {word: index for index, word in enumerate(words)}  # the last of equal words counts, as in the authors' code
+    ids = {word: index for index, word in enumerate(words)}  # the last of equal words is used, as in the authors' code
     for key, special in (("eos", config.eos), ("unk", config.unk)):
         if special not in ids:
-            raise InputError(f"{path}: has no word {special}. Name the one it uses instead with model.{key}=WORD.")
+            raise InputError(
+                f"{path}: this vocabulary has no {special}. Set model.{key}=WORD to the word it uses instead."
+            )
     first = [ids[config.eos], ids[config.unk]]
     if first[0] == first[1]:
         raise InputError(f"{path}: model.eos and model.unk are both {config.eos}. They must be different words.")
@@ -88,7 +90,7 @@ def _text_words(path: Path, one_a_line: bool) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: must be UTF-8 text ({error}).") from None
+        raise InputError(f"{path}: this file is not valid UTF-8 ({error}). Convert it to UTF-8.") from None
     if not one_a_line:
         return text.split()
     return list(dict.fromkeys(line.split()[0] for line in text.split("\n") if line.strip()))
@@ -100,21 +102,22 @@ def _pickled_words(path: Path) -> list[str]:
     if isinstance(root, Record) and root.name == "data_utils.Corpus":
         root = root.state["vocab"]
     if not (isinstance(root, Record) and root.name.endswith("vocabulary.Vocab")):
-        raise InputError(f"{path}: must contain a Vocab of the Transformer-XL code.")
+        raise InputError(f"{path}: this file must contain a Vocab of the Transformer-XL code.")
     if root.state["lower_case"]:
         raise InputError(
-            f"{path}: this vocabulary is lower-cased, but benchmarks are not, so its model can't be scored here."
+            f"{path}: this vocabulary is lower-cased, but benchmarks are not, so its model can't be scored. "
+            "Use a checkpoint with a cased vocabulary."
         )
     words = root.state["idx2sym"]
     if not all(isinstance(word, str) and word.split() == [word] for word in words):
-        raise InputError(f"{path}: its Vocab has entries that are not text, are empty, or contain white space.")
+        raise InputError(f"{path}: some entries of its Vocab are not text, empty, or contain white space.")
     return list(words)
 
 
 def lstm(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: Vocabulary) -> Network:
-    """Convert an LSTM, whose layers are torch's.
+    """Convert an LSTM, which consists of torch's own layers.
 
-    Raises InputError if the vocabulary belongs to another checkpoint, and ConfigError for values that an LSTM lacks.
+    Raises InputError if the vocabulary belongs to another checkpoint, and ConfigError for values of a Transformer-XL.
     """
     for key in ("memory", "same_length", "clamp_len", "pre_norm", "cutoffs"):
         if getattr(config, key) is not None:
@@ -143,7 +146,7 @@ def lstm(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: Vocabulary)
 def transformer_xl(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: Vocabulary) -> Network:
     """Convert a Transformer-XL, with or without adaptive embeddings and softmax.
 
-    Raises InputError if the vocabulary belongs to another checkpoint, and ConfigError if the checkpoint lacks values.
+    Raises InputError if the vocabulary belongs to another checkpoint, and ConfigError if values are missing.
     """
     run = _run_values(checkpoint, config)
     tensors = checkpoint.tensors
@@ -179,7 +182,7 @@ def transformer_xl(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: V
 
 
 def _run_values(checkpoint: Checkpoint, config: ImportedConfig) -> dict[str, Any]:
-    """Return the values that no weight shows, from the configuration or else from the pickled modules."""
+    """Return the values that the weights don't show, from the configuration or else from the pickled modules."""
     places = {
         "memory": ("", "mem_len"),
         "same_length": ("", "same_length"),
@@ -192,7 +195,7 @@ def _run_values(checkpoint: Checkpoint, config: ImportedConfig) -> dict[str, Any
         values[key] = checkpoint.attribute(*place) if configured is None else configured
     if missing := [f"model.{key}" for key, value in values.items() if value is None]:
         raise ConfigError(
-            f"{config.checkpoint}: does not contain all settings of the model. Set {', '.join(missing)} yourself."
+            f"{config.checkpoint}: this file does not contain all settings of the model. Set {', '.join(missing)}."
         )
     if values["clamp_len"] < 1:
         values["clamp_len"] = None  # their code writes -1 for no limit
@@ -268,10 +271,12 @@ def _cutoffs(checkpoint: Checkpoint, config: ImportedConfig, rows: list[int]) ->
         stored = checkpoint.attribute("crit", "cutoffs", [])[:-1]  # the last is the size of the vocabulary
     cutoffs = list(stored or config.cutoffs or [])
     if config.cutoffs not in (None, cutoffs):
-        raise ConfigError(f"model.cutoffs={config.cutoffs}: {config.checkpoint} has {cutoffs}. Leave the key out.")
+        raise ConfigError(
+            f"model.cutoffs={config.cutoffs}: {config.checkpoint} has {cutoffs}. Leave model.cutoffs out."
+        )
     if len(cutoffs) != clusters:
         raise ConfigError(
-            f"{config.checkpoint}: has {clusters} clusters after the head, but {len(cutoffs)} cutoffs. List the first "
-            "id of each cluster with model.cutoffs=[...]."
+            f"{config.checkpoint}: this checkpoint has {clusters} clusters after the head, but {len(cutoffs)} cutoffs. "
+            "List the first id of each cluster with model.cutoffs=[...]."
         )
     return cutoffs

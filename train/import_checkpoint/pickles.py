@@ -1,8 +1,8 @@
 """Read files written by `torch.save` without executing anything in them.
 
 A pickle is a program that names functions and classes, and loading it calls them. `torch.load(weights_only=True)` is
-safe, but can't read the whole modules that the papers' code saves. Here torch reads the file (both its archives and the
-older sequence of pickles), and our own unpickler replaces everything that the pickle names by an inert `Record`.
+safe, but can't read the whole modules that the papers' code saves. Here torch reads the file, which is an archive or a
+sequence of pickles. Our own unpickler replaces everything that the pickle names by an inert `Record`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from torch import Tensor
 
 from pairscale.errors import InputError, PairscaleError
 
-# Modules that checkpoints may name: torch's, and those of colorlessgreenRNNs (model) and transformer-xl/pytorch.
+# The modules that checkpoints may name, from torch, colorlessgreenRNNs (model) and transformer-xl/pytorch.
 KNOWN = (
     "torch",
     "collections",
@@ -46,7 +46,7 @@ _PARAMETERS = (
 
 
 class Record:
-    """An object in a pickle: the name of its class, the arguments of its constructor, and its state."""
+    """An object in a pickle, with the name of its class, the arguments of its constructor, and its state."""
 
     name = ""
     arguments: tuple[Any, ...]
@@ -69,8 +69,8 @@ class _Unpickler(pickle._Unpickler):  # in Python, because the C version allocat
             return _REAL[full]
         if module.partition(".")[0] not in KNOWN:
             raise InputError(
-                f"not loaded, because its pickle names {full}, which no known checkpoint contains. Nothing in it was "
-                "executed."
+                f"this file was not loaded, because its pickle names {full}, which no known checkpoint contains. "
+                "Nothing in it was executed."
             )
         return type(name, (Record,), {"name": full})
 
@@ -78,7 +78,7 @@ class _Unpickler(pickle._Unpickler):  # in Python, because the C version allocat
 def _inert() -> SimpleNamespace:
     """Return a replacement for the module pickle that torch.load can use for one file.
 
-    The older form lists its arrays after the pickle that names them. If an array is not in the list, torch would use
+    The older format lists its arrays after the pickle that names them. If an array is missing there, torch would use
     whatever happens to be in memory, so this raises ValueError.
     """
     named: set[str] = set()
@@ -98,7 +98,7 @@ def _inert() -> SimpleNamespace:
     def load(file: BinaryIO, **options: Any) -> Any:
         loaded = Unpickler(file, **options).load()
         if named and isinstance(loaded, list) and (lacking := named.difference(loaded)):
-            raise ValueError(f"it lacks the numbers of {len(lacking)} arrays")
+            raise ValueError(f"the numbers of {len(lacking)} arrays are missing")
         return loaded
 
     return SimpleNamespace(__name__="inert", Unpickler=Unpickler, load=load)
@@ -113,13 +113,13 @@ def one_line_errors(path: Path) -> Iterator[None]:
         raise
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise InputError(f"{path}: damaged, or not a checkpoint that can be imported ({reason}).") from None
+        raise InputError(f"{path}: it is damaged, or not a checkpoint that can be imported ({reason}).") from None
 
 
 def read_torch_file(path: Path) -> Any:
     """Return the object that `torch.save` wrote, with records for class instances. Raises a one-line InputError."""
     if not path.is_file():
-        raise InputError(f"{path}: file not found.")
+        raise InputError(f"{path}: this file does not exist. Correct the path.")
     with one_line_errors(path), path.open("rb") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings about classes without source code
         _check_form(path)
@@ -157,7 +157,7 @@ def tensor_of(record: Any) -> Tensor:
 
 
 def is_pickled(path: Path) -> bool:
-    """Return True if a file begins like either form of torch.save. No UTF-8 text does."""
+    """Return True if a file starts like one of the two formats that torch.save writes. No UTF-8 text does."""
     with path.open("rb") as file:
         return file.read(1) == b"\x80" or _begins_as_archive(path)
 
@@ -175,7 +175,7 @@ class Checkpoint:
     attributes: dict[str, dict[str, Any]]  # by dotted module name ("" for the model); empty for a state_dict
 
     def attribute(self, module: str, name: str, otherwise: Any = None) -> Any:
-        """Return an attribute of a module, or `otherwise` if it has none."""
+        """Return an attribute of a module, or `otherwise` if the module has no such attribute."""
         return self.attributes.get(module, {}).get(name, otherwise)
 
 
@@ -193,7 +193,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             records = {name: value for name, value in root.items() if isinstance(value, Record)}
         tensors = {name.removeprefix("module."): tensor_of(record) for name, record in records.items()}
     if not tensors:
-        raise InputError(f"{path}: must contain a model or a state_dict.")
+        raise InputError(f"{path}: this file must contain a model or a state_dict.")
     return Checkpoint(tensors, attributes)
 
 

@@ -20,19 +20,19 @@ TXL = "transformer-xl/pytorch"
 
 
 def import_run(config: RunConfig) -> RunFolder:
-    """Import the checkpoint in config.model (an ImportedConfig) unless that is done, and return its run folder.
+    """Import the checkpoint in config.model (an ImportedConfig) unless it was imported before, and return its folder.
 
     Raises:
-        InputError: if files are missing, damaged or unsafe, or do not fit each other.
-        ConfigError: if values do not fit the files.
+        InputError: if files are missing, damaged or unsafe, or do not match each other.
+        ConfigError: if values do not match the files.
         RunError: if the run was imported from a different file with the same name.
     """
     model = config.model
     if not isinstance(model, ImportedConfig):
-        raise ConfigError(f"model={model.name}: can't be imported. Only model=imported reads a published checkpoint.")
+        raise ConfigError(f"model={model.name}: this model can't be imported. Use model=imported for a checkpoint.")
     path = Path(model.checkpoint).expanduser()
     if not path.is_file():
-        raise InputError(f"model.checkpoint={model.checkpoint}: file not found.")
+        raise InputError(f"model.checkpoint={model.checkpoint}: this file does not exist. Correct the path.")
     digest = sha256_file(path)
     folder = RunFolder.of(config)
     if folder.done:
@@ -75,15 +75,15 @@ def import_run(config: RunConfig) -> RunFolder:
 
 
 def _importer(path: Path, checkpoint: Checkpoint) -> str:
-    """Return which code wrote a checkpoint, LSTM or TXL. Raises InputError for other models."""
+    """Return the name of the code that wrote a checkpoint, LSTM or TXL. Raises InputError for other models."""
     if "encoder.weight" in checkpoint.tensors:
         return LSTM
     if any(name.startswith("word_emb.") for name in checkpoint.tensors):
         return TXL
     names = ", ".join(list(checkpoint.tensors)[:3])
     raise InputError(
-        f"{path}: this checkpoint is neither from {LSTM} (it has no encoder.weight) nor from {TXL} (no word_emb). It "
-        f"has {names}."
+        f"{path}: this checkpoint is neither from {LSTM} (it has no encoder.weight) nor from {TXL} (no word_emb). "
+        f"It has {names}."
     )
 
 

@@ -1,7 +1,7 @@
 """Return the batch of any step of a run, so that a run can resume at any step.
 
 `Columns` reads one stream in columns and carries their state from step to step. `Blocks` reads each block of text from
-its beginning, to predict the next token or the tokens that `Masked` hides.
+its beginning, to predict the next token or the tokens that `Masked` masks.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from train.recipes import RecipeConfig
 
 Ids = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-NO_TARGET = -100  # marks places where nothing is predicted: padding, and tokens that are not hidden
+NO_TARGET = -100  # marks places where nothing is predicted: padding, and tokens that are not masked
 
 
 @dataclass
 class Batch:
-    """One step, or one rank's part of it: inputs (B, T) and targets (B, T) int64.
+    """The inputs (B, T) and targets (B, T), int64, of one step or of one rank's part of it.
 
-    Targets are the tokens after the inputs, or hidden tokens. NO_TARGET marks places without a target.
+    Targets are the tokens after the inputs, or masked tokens. NO_TARGET marks places without a target.
     """
 
     inputs: Tensor
     targets: Tensor
     first: bool  # True if it is read from an initial state
     count: float | None = None  # number of targets in the step, per rank; None: every place has one
-    # For a hybrid objective only. Causal and masked rows are weighted by their shares of the step's rows: `count` and
-    # `causal_count` are the numbers of targets in masked and in causal rows, each divided by the share of these rows.
+    # Only for a hybrid objective. `count` and `causal_count` are the numbers of targets in masked and causal rows, each
+    # divided by the share of such rows in the step. So both kinds of rows are weighted by their shares.
     causal_count: float | None = None
     causal: Tensor | None = None  # (B,) bool: True for rows that are read causally
 
     def terms(self) -> list[tuple[Tensor | None, float]]:
-        """Return the terms of the loss: for each the places (N,) of its targets (None: all) and its divisor."""
+        """Return the places (N,) of the targets (None: all) and the divisor of each term of the loss."""
         if self.count is None:
             return [(None, self.targets.numel())]
         there = self.targets != NO_TARGET
@@ -69,7 +69,7 @@ def _places(chosen: Tensor) -> Tensor:
 
 
 class Batches(ABC):
-    """All steps of a run, in order. Every epoch has the same number of steps."""
+    """The steps of a run, in order. Every epoch has the same number of steps."""
 
     def __init__(self, words: int, steps_per_epoch: int, recipe: RecipeConfig):
         """Plan the steps for a sample of `words` reference words. Raises ConfigError if 0 < budget < 1 word."""
@@ -79,8 +79,8 @@ class Batches(ABC):
         seen = budget.words_seen(words)
         if seen < 1 and budget.epochs:
             raise ConfigError(
-                f"recipe.budget.epochs={budget.epochs}: too small, less than one word would be read. Raise it, or set "
-                "it to 0 for an untrained model."
+                f"recipe.budget.epochs={budget.epochs}: this is too small, because less than one word would be read. "
+                "Raise it, or set it to 0 for an untrained model."
             )
         self.steps = self.steps_for(seen)
 
@@ -115,7 +115,7 @@ class Batches(ABC):
 
 
 class Columns(Batches):
-    """All steps of a run that cuts the sample's stream into `batch` columns and reads `bptt` tokens of each per step.
+    """The steps of a run that cuts the sample's stream into `batch` columns and reads `bptt` tokens of each per step.
 
     Each epoch reads the same columns in the same order from an initial state, as in the published code of both models.
     Its last step may be shorter. The stream begins after an `<eos>`, so that its first token is predicted, too. The
@@ -130,15 +130,15 @@ class Columns(Batches):
             tokens: the ids of the sample (N,).
             words: the number of reference words in the sample.
             recipe: the recipe that sets the number of columns, the tokens per step and the budget.
-            share: this rank and the number of ranks. Only this rank's columns are read; steps and words count all.
+            share: this rank and the number of ranks. Only this rank's columns are read; steps and words refer to all.
 
         Raises:
             ConfigError: if there are fewer tokens than columns, or if 0 < budget < 1 word.
         """
         if len(tokens) < recipe.batch:
             raise ConfigError(
-                f"recipe.batch={recipe.batch}: too many columns for a sample of {len(tokens)} tokens. Lower "
-                "recipe.batch or raise sample.size."
+                f"recipe.batch={recipe.batch}: these are too many columns for a sample of {len(tokens)} tokens. "
+                "Lower recipe.batch or raise sample.size."
             )
         self.bptt = recipe.bptt
         self.column = -(-len(tokens) // recipe.batch)
@@ -169,10 +169,10 @@ class Columns(Batches):
 
 @dataclass(frozen=True)
 class Masked:
-    """The objective of a masked model, which draws the tokens to hide."""
+    """The objective of a masked model, which draws the tokens to mask."""
 
     masking: MaskingConfig
-    shift: int  # how many positions before a hidden token it is predicted
+    shift: int  # how many positions before its own a masked token is predicted
     vocabulary: int  # number of tokens of the study's tokenizer
     begins_word: Bools  # (vocabulary,) False for a token that continues the word of the token before it
 
@@ -185,9 +185,9 @@ class Masked:
         return cls(masking, shift, len(tokenizer), begins)
 
     def causal(self, first: int, count: int) -> Bools | None:
-        """Return which of `count` blocks of the run, starting with block `first`, are causal (count,); None: never any.
+        """Return which of `count` blocks, starting with block `first`, are causal (count,), or None if none ever is.
 
-        Causal blocks are spread evenly: any n blocks in a row contain n times the share of them, to within one.
+        Causal blocks are spread evenly. Any n consecutive blocks contain n times their share, to within one.
         """
         if (share := self.masking.causal_share) is None:
             return None
@@ -195,12 +195,12 @@ class Masked:
         return causal
 
     def hidden(self, blocks: Ids, rng: np.random.Generator, causal: Bools | None = None) -> tuple[Ids, Ids]:
-        """Hide tokens of blocks (B, T) of the study's ids, and return the inputs and targets (B, T) of the network.
+        """Mask tokens of blocks (B, T) of the study's ids, and return the inputs and targets (B, T) of the network.
 
         A share of all tokens except `<eos>` is drawn, at least one per batch. Some of these are replaced by the mask
-        and some by random tokens (Devlin et al. 2019, section 3.1). Inputs and targets use the network's ids; NO_TARGET
+        and some by random tokens (Devlin et al. 2019, section 3.1). Inputs and targets use the network's ids. NO_TARGET
         marks places in `blocks` and targets without a token. In `causal` blocks (B,), every token is a target and none
-        is hidden.
+        is masked.
         """
         padded = blocks == NO_TARGET
         ids = np.where(padded, PAD, blocks + SPECIAL_TOKENS)
@@ -228,15 +228,15 @@ class Masked:
 
 
 class Blocks(Batches):
-    """All steps of a run that reads blocks of `context` tokens, `batch` per step, in a new order in each epoch.
+    """The steps of a run that reads blocks of `context` tokens, `batch` per step, in a new order in each epoch.
 
     A block begins with `<eos>`. What follows depends on `packing`:
     stream      the next tokens of the sample; the last block is filled from the start of the sample
     sentences   as many whole sentences as fit, in the sample's order, then padding
     documents   as many whole documents as fit, for samples that are drawn by documents
     Sentences or documents longer than a block are cut. Attention spans the whole block, across the ends of sentences
-    and documents, as in GPT-2 and RoBERTa (FULL-SENTENCES). The order in epoch e depends only on the seed and e; the
-    tokens hidden in step s depend only on the seed and s.
+    and documents, as in GPT-2 and RoBERTa (FULL-SENTENCES). The order in epoch e depends only on the seed and e. The
+    tokens masked in step s depend only on the seed and s.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class Blocks(Batches):
         Args:
             sample: the tokens of the sample and the ends of its units.
             recipe: the recipe that sets block length, batch, packing and budget.
-            seed: orders the blocks and draws the hidden tokens.
+            seed: orders the blocks and draws the masked tokens.
             masked: the masked objective; None to predict the next token.
             share: this rank and the number of ranks.
 
@@ -298,13 +298,13 @@ class Blocks(Batches):
 
 
 def _divisor(targets: Ids, rows: Bools) -> float:
-    """Return what to divide the summed loss of these rows of targets (B, T) by, so that rows keep their share of B."""
+    """Return the divisor for the summed loss of these rows of targets (B, T) that keeps their share of B."""
     count = np.count_nonzero(targets[rows] != NO_TARGET)
     return count * len(rows) / np.count_nonzero(rows) if count else 1.0
 
 
 def cut(sample: SampleTokens, packing: str, length: int) -> npt.NDArray[np.int32]:
-    """Cut a sample into blocks (B, length) of ids that begin with `<eos>`; NO_TARGET marks padding.
+    """Cut a sample into blocks (B, length) of ids that begin with `<eos>`. NO_TARGET marks padding.
 
     Raises ConfigError if `packing` is "documents" and the sample was not drawn by documents.
     """
@@ -319,7 +319,7 @@ def cut(sample: SampleTokens, packing: str, length: int) -> npt.NDArray[np.int32
 
 
 def _packed(tokens: npt.NDArray[np.int32], ends: Ids, room: int) -> npt.NDArray[np.int32]:
-    """Return rows (B, room) of as many whole units as fit, then padding. Longer units are cut; units end at `ends`."""
+    """Fill rows (B, room) with as many whole units as fit, then padding. Units end at `ends`; longer ones are cut."""
     parts: list[tuple[int, int]] = []  # begin and end of each row
     begin = start = 0
     for end in ends.tolist():
@@ -339,12 +339,12 @@ def _packed(tokens: npt.NDArray[np.int32], ends: Ids, room: int) -> npt.NDArray[
 
 
 def _ends(sample: SampleTokens, packing: str) -> Ids:
-    """Return the positions just after each unit of a sample, its `<eos>` included."""
+    """Return the positions just after each unit of a sample, including its `<eos>`."""
     sentences = np.flatnonzero(sample.tokens == EOS) + 1
     if packing == "sentences":
         return sentences
     if sample.documents is None:
-        raise ConfigError("recipe.packing=documents: needs a sample of whole documents. Add sample.unit=document.")
+        raise ConfigError("recipe.packing=documents: this needs a sample of whole documents. Add sample.unit=document.")
     return sentences[np.cumsum(sample.documents) - 1]
 
 

@@ -1,7 +1,7 @@
 """Set up a run's device, threads, precision and memory, and its processes if it uses several devices.
 
 On several devices, a run has one process per device (a *rank*), and Lightning's DDP connects them. The columns of a
-step are divided evenly. Each rank reads its own columns and carries their state, and DDP averages the gradients, so a
+step are divided evenly. Each rank reads its own columns and carries their state. DDP averages the gradients, so a
 step reads the same words as on one device. Rank 0 is the process that the user started. It validates, exports and
 writes all files while the others wait. They end when it ends, however that happens.
 """
@@ -47,8 +47,8 @@ def device_of(trainer: TrainerConfig, needed: int = 1) -> str:
     gpus = torch.cuda.device_count()
     if needed > 1 and gpus < needed:
         raise ConfigError(
-            f"trainer.devices={needed}: needs {needed} GPUs, but this machine has {gpus}. To use {needed} processes on "
-            "the CPU instead, add trainer.accelerator=cpu."
+            f"trainer.devices={needed}: this needs {needed} GPUs, but the machine has {gpus}. To use {needed} "
+            "processes on the CPU instead, add trainer.accelerator=cpu."
         )
     if trainer.accelerator == "gpu" and not gpus:
         raise ConfigError("trainer.accelerator=gpu: no CUDA GPU is available. Use trainer.accelerator=auto or cpu.")
@@ -63,12 +63,12 @@ def takes_gpu(config: RunConfig) -> bool:
 def threads_for(trainer: TrainerConfig, parameters: int | None, recorded: int | None = None, processes: int = 1) -> int:
     """Return the number of threads to compute with.
 
-    This is `trainer.threads` if set; otherwise the `recorded` number of a resumed run, whose exact results depend on
-    it; otherwise one thread per PARAMETERS_PER_THREAD `parameters` (None: no limit), within the idle cores and
-    OMP_NUM_THREADS. Several `processes` of a run divide all cores.
+    This is `trainer.threads` if it is set. Otherwise, a resumed run uses its `recorded` number, on which its exact
+    results depend. A new run uses one thread per PARAMETERS_PER_THREAD `parameters` (None: no limit), within the idle
+    cores and OMP_NUM_THREADS. Several `processes` of a run divide all cores.
 
-    Threads wait for each other in every step, so one that shares its core delays all of them. Next to a busy process, a
-    small model with two threads nearly stops, while with one thread it loses a fifth of its speed.
+    Threads wait for each other in every step, so one that shares its core delays all of them. If another
+    process is busy, a small model with two threads nearly stops. With one thread, it loses a fifth of its speed.
     """
     if trainer.threads or recorded:
         return int(trainer.threads or recorded or 1)
@@ -119,13 +119,13 @@ def bf16_warning(config: RunConfig) -> str:
         return ""
     return (
         "precision=bf16: this CPU has no bf16 instructions, so training takes many times as long as with "
-        "precision=fp32 (which would be a different run)."
+        "precision=fp32, which would be a different run."
     )
 
 
 @contextmanager
 def without_gradients(device: torch.device, bf16: bool) -> Iterator[None]:
-    """Turn gradients off and set the precision of products for the block; restore `set_up_gpu` afterwards."""
+    """Turn gradients off and set the precision of products for the block, and restore `set_up_gpu` afterwards."""
     import torch
 
     before = torch.backends.cudnn.allow_tf32

@@ -1,6 +1,6 @@
 """Measure perplexity per reference word, so that models with different tokens can be compared.
 
-There is a function each for models that carry a state, for models that read blocks, and for masked models. The
+There are separate functions for models that carry a state, models that read blocks, and masked models. The
 pseudo-perplexity of masked models can't be compared with perplexities.
 """
 
@@ -18,7 +18,7 @@ from corpora.tokenizers import EOS, MASK, SPECIAL_TOKENS, UNK
 from train.models.base import LanguageModel
 
 MOST_NATS = 709.0  # the exponential of a larger number overflows
-COLUMN_RANGE = 3.0  # largest normal difference between columns of a text, in nats per token; sources differ by 1 to 2
+COLUMN_RANGE = 3.0  # largest normal difference between columns, in nats per token; sources of text differ by 1 to 2
 COLUMNS = 16  # columns of the held-out text, the same for every model
 STEP = 128  # tokens per column and step
 READ = 4096  # tokens to read at a time, in windows or sentences
@@ -37,8 +37,8 @@ class Perplexity:
     unk: int  # number of tokens outside the vocabulary
     columns: tuple[float, ...] = ()  # nats per token in each part of the text that has its own state
     vocabulary: int = 0  # 0: unknown
-    # True for a masked model, whose losses are those of each token given all others in its sentence (Salazar et al.
-    # 2020, section 2.3). They don't define a distribution over texts, so only masked models can be compared by them.
+    # True for a masked model, which predicts each token from all others in its sentence (Salazar et al. 2020, section
+    # 2.3). These losses don't define a distribution over texts, so they can only be compared between masked models.
     is_pseudo: bool = False
 
     @property
@@ -50,7 +50,7 @@ class Perplexity:
         """A warning if the model has hardly learned anything, else None.
 
         A model that knows nothing needs ln V nats per token, with a vocabulary of V. The columns are parts of one text
-        in random order; if they differ by more than COLUMN_RANGE, some never leave the state in which they begin.
+        in random order. If they differ by more than COLUMN_RANGE, some never leave the state in which they begin.
         """
         if not self.columns or self.vocabulary < 2:
             return None
@@ -60,15 +60,15 @@ class Perplexity:
             return None
         low, high = min(self.columns), max(self.columns)
         return (
-            f"The model has hardly learned anything: its loss is {low:.1f} to {high:.1f} nats per token in "
-            f"{len(self.columns)} parts of the validation text, and {above} of them are worse than guessing among "
+            f"The model has hardly learned anything. Its loss is {low:.1f} to {high:.1f} nats per token in "
+            f"{len(self.columns)} parts of the validation text. For {above} of them, this is worse than guessing among "
             f"{self.vocabulary:,} tokens ({chance:.1f} nats). Try more epochs (recipe.budget), a longer recipe.warmup "
             "or a lower recipe.lr."
         )
 
     @property
     def value(self) -> float:
-        """The perplexity per reference word: exp(nats / words), with `<eos>` among the nats."""
+        """The perplexity per reference word, exp(nats / words), including the nats of `<eos>`."""
         return _exp(self.nats / self.words)
 
     @property
@@ -114,7 +114,7 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
     tokens = torch.from_numpy(held_out.tokens.astype("int64"))
     columns = max(1, min(COLUMNS, len(tokens) // STEP))
     length = -(-len(tokens) // columns)
-    # Each column continues after the last token of the previous one; padding does not count.
+    # Each column continues after the last token of the previous one. Padding is ignored.
     padded = torch.full((columns * length,), EOS)
     padded[: len(tokens)] = tokens
     targets = padded.view(columns, length)
@@ -139,8 +139,8 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
 def evaluate_windows(model: LanguageModel, held_out: HeldOut, device: torch.device, context: int) -> Perplexity:
     """Return the perplexity of a model that reads the held-out text in windows of `context` tokens. Dropout is off.
 
-    Each window begins half a window after the previous one. Only the second half of a window counts, except in the
-    first one. So each token is predicted from at least context / 2 tokens if there are that many before it.
+    Each window begins half a window after the previous one. Only its second half is scored, except in the first window,
+    which is scored whole. So each token is predicted from at least context / 2 tokens if there are that many before it.
     """
     tokens = torch.from_numpy(held_out.tokens.astype("int64"))
     inputs = torch.cat([torch.tensor([EOS]), tokens[:-1]])
@@ -166,7 +166,7 @@ def evaluate_masked(
 ) -> Perplexity:
     """Return the pseudo-perplexity of a masked model on held-out sentences, each read alone between two `<eos>`.
 
-    Tokens are hidden one at a time, and predicted `shift` positions before their own. If a sentence is longer than
+    Tokens are masked one at a time, and predicted `shift` positions before their own. If a sentence is longer than
     `context` tokens, the losses of its beginning are scaled up to the whole sentence.
     """
     ends = np.flatnonzero(held_out.tokens == EOS)
@@ -206,7 +206,7 @@ def _without_dropout(model: LanguageModel) -> Iterator[None]:
 def _summed(
     model: LanguageModel, held_out: HeldOut, parts: Iterable[tuple[Tensor, Tensor]], columns: Tensor
 ) -> Perplexity:
-    """Add up losses (N,) and their tokens (N,) to a perplexity. `columns` has the nats per token of each column."""
+    """Sum the losses (N,) of tokens (N,) to a perplexity. `columns` contains the nats per token of each column."""
     nats = eos_nats = unk_nats = 0.0
     for losses, tokens in parts:
         nats += losses.sum().item()

@@ -6,7 +6,7 @@ Signals are handled at the end of a step, and only during training, because ther
     USR1, USR2   The time limit is near: save, then call the program's earlier handler. Without one, end with the exit
                  code START_AGAIN, after which slurm/run.sbatch requeues the job.
     TERM         In a SLURM job, preemption or the end is near: save and continue, because SLURM requeues only processes
-                 that it had to kill, and considers one that ends by itself finished. Elsewhere: save and end.
+                 that it had to kill. It considers those that end by themselves finished. Elsewhere: save and end.
 
 If there is no signal, for example because a node fails, the run resumes from its last checkpoint.
 """
@@ -27,7 +27,7 @@ AGREE_STEPS = 10
 
 
 class Preemption:
-    """Note the signals received during training, and act on them."""
+    """A handler that notes signals during training and acts on them after a step."""
 
     def __init__(self, ranks: Ranks) -> None:
         self.ranks = ranks
@@ -57,7 +57,7 @@ class Preemption:
         return any(self.ranks.gathered(self.caught is not None))
 
     def saved(self) -> None:
-        """End or continue as the signal requires. Call this after each checkpoint; it raises SystemExit to end."""
+        """End or continue as the signal requires. Call this after each checkpoint. It raises SystemExit to end."""
         number, self.caught = self.caught, None
         if number is None:
             return

@@ -4,7 +4,7 @@
 
 Runs resume from checkpoints (train/loop/state.py), never from snapshots. A snapshot is written before the checkpoint of
 its step, so a run that resumes from a checkpoint has all earlier snapshots. Later ones are removed, because the run
-writes them again with the same weights. Imports no Lightning.
+writes them again with the same weights. This module does not import Lightning.
 """
 
 import hashlib
@@ -26,11 +26,11 @@ from train.runs.model_folder import ABOUT, LoadedModel, described_model, read_de
 END = "end"
 # Words seen at which the BabyLM challenge asks for models: every 1M to 10M, every 10M to 100M, every 100M to 1B.
 BABYLM = [unit * k for unit in (10**6, 10**7, 10**8) for k in range(1, 10)] + [10**9]
-_REMOVE = "remove this file to continue without it, or remove the run's folder to train it again"
+_REMOVE = "Remove this file to continue without it, or remove the run's folder to train it again"
 
 
 class _About(TypedDict):
-    """Schema of a snapshot's header."""
+    """The schema of a snapshot's header."""
 
     step: Count
     words_seen: Count
@@ -40,14 +40,14 @@ class _About(TypedDict):
 def moments(requested: Any, batches: Batches) -> dict[int, str]:
     """Name the moments at which a run writes snapshots, by step and in order.
 
-    The end of the run ("end") is always a moment. Moments in words are at the first step by which these words were
-    seen. The step differs between seeds, because their words have more or fewer tokens. If several moments fall on one
-    step, it gets the name of the last.
+    The end of the run ("end") is always a moment. A number of words means the first step by which they have
+    been seen. This step differs between seeds, because their words have more or fewer tokens. If several moments fall
+    on one step, it gets the name of the last.
 
     Args:
         requested: the value of `trainer.snapshots`. A number N requests N moments, each at half the words of the next:
-            "end", "1/2", "1/4". A list requests numbers of words, such as "10k", and "babylm" those in BABYLM. "log2"
-            requests steps: "step 0" (the untrained model), "step 1", "step 2", "step 4" and so on.
+            "end", "1/2", "1/4". A list requests numbers of words, such as "10k". "babylm" requests those in BABYLM.
+            "log2" requests steps: "step 0" (the untrained model), "step 1", "step 2", "step 4" and so on.
         batches: the batches of the run.
 
     Returns:
@@ -74,7 +74,7 @@ def moments(requested: Any, batches: Batches) -> dict[int, str]:
 
 
 class Snapshots:
-    """Write a run's snapshots. `requested` is the value of `trainer.snapshots`."""
+    """The writer of a run's snapshots. `requested` is the value of `trainer.snapshots`."""
 
     def __init__(self, folder: RunFolder, requested: Any, batches: Batches):
         self.folder = folder
@@ -94,7 +94,7 @@ class Snapshots:
         if missing := [moment for at, moment in self.moments.items() if at <= last and at not in existing]:
             say(
                 f"{self.folder.path.name}: some snapshots are missing ({', '.join(missing)}), because they were not "
-                f"requested while the run was trained on its first {self.batches.words_seen(step):,} words",
+                f"requested while the run was trained on its first {self.batches.words_seen(step):,} words.",
                 "warning",
                 "yellow",
             )
@@ -114,18 +114,18 @@ def load_snapshot(folder: RunFolder, step: int) -> LoadedModel:
     path = folder.snapshots.get(step)
     if path is None:
         steps = ", ".join(map(str, folder.snapshots))
-        remedy = f"It has snapshots after these: {steps}." if steps else "Train it with trainer.snapshots=N to keep N."
-        raise RunError(f"{folder.path}: no snapshot after {step} steps. {remedy}")
+        remedy = f"It has snapshots after these: {steps}." if steps else "To save N, train it with trainer.snapshots=N."
+        raise RunError(f"{folder.path}: this run has no snapshot after {step} steps. {remedy}")
     digest = sha256_file(path)
     if not path.stem.endswith(f"-{digest[:16]}"):
         raise RunError(
-            f"{path}: this file was cut short or changed (its SHA-256 begins with {digest[:16]}); {_REMOVE}."
+            f"{path}: this file was cut short or changed (its SHA-256 begins with {digest[:16]}). {_REMOVE}."
         )
     try:
         with safe_open(path, "pt") as file:
             about = (file.metadata() or {}).get(ABOUT, "")
     except SafetensorError as error:
-        raise RunError(f"{path}: can't be read as safetensors ({error}); {_REMOVE}.") from None
+        raise RunError(f"{path}: this file can't be read as safetensors ({error}). {_REMOVE}.") from None
     info = cast(dict[str, Any], parse_json(about, _About, path, RunError, _REMOVE))
     description = read_description(folder.model, architectures())
     return described_model(folder.model, description, path, digest, info)

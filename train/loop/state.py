@@ -2,9 +2,9 @@
 
     checkpoints/<step>-<16 hex digits of its SHA-256>.ckpt
 
-The digest is in the name because torch.load ignores the checksums of its format: a flipped bit would give a wrong
+The digest is in the name because torch.load ignores the checksums of its format. A flipped bit would cause a wrong
 weight and no error. A checkpoint is removed only when two newer ones exist. If the newest is damaged, the one before it
-is used. Reading a checkpoint executes nothing (`weights_only`).
+is used. Reading a checkpoint doesn't execute code (`weights_only`).
 """
 
 import hashlib
@@ -31,7 +31,7 @@ KEPT = 2  # number of checkpoints to keep
 
 
 class TrainState:
-    """Everything that changes from step to step, which is what a checkpoint contains and an exact resume needs.
+    """Everything that changes from step to step. A checkpoint contains it, and an exact resume needs it.
 
     `step` determines the place in the text. Each rank has its own carried state, loss and random numbers. When a run
     resumes, the files written so far (metrics.csv, snapshots) are cut back to `step`. Wall time is in the manifest
@@ -121,7 +121,7 @@ class TrainState:
 
 @contextmanager
 def _written_by_this_code(path: Path) -> Iterator[None]:
-    """Turn errors within the block into a RunError: the checkpoint is undamaged, but other code wrote it."""
+    """Turn errors within the block into a RunError, because other code must have written the undamaged checkpoint."""
     try:
         yield
     except torch.OutOfMemoryError:
@@ -135,7 +135,7 @@ def _written_by_this_code(path: Path) -> Iterator[None]:
 
 
 def write_checkpoint(folder: RunFolder, contents: dict[str, Any]) -> None:
-    """Write a checkpoint in one move, then remove old ones. Raises WriteError if it can't be written."""
+    """Write a checkpoint atomically, then remove old ones. Raises WriteError if it can't be written."""
     buffer = io.BytesIO()  # not the file, because torch does not report a full disk
     torch.save(contents, buffer)
     data = buffer.getbuffer()
@@ -163,6 +163,6 @@ def newest_checkpoint(folder: RunFolder) -> Path | None:
         earlier = folder.read_manifest().get("damaged_checkpoints", [])
         folder.update_manifest(damaged_checkpoints=[*earlier, *damaged])
         then = f"Resuming from {path.name}." if path else "No other checkpoint is left, so training starts again."
-        message = f"{folder.path}: damaged checkpoint {'; '.join(damaged)} (kept as *.damaged). {then}"
+        message = f"{folder.path}: found a damaged checkpoint, {'; '.join(damaged)} (kept as *.damaged). {then}"
         say(message, "warning", "yellow")
     return path

@@ -1,7 +1,7 @@
 """Train one run, from its configuration to its exported model, in the order in which things happen.
 
 Start at `train`, which prepares the text, builds the model, resumes from a checkpoint, lets Lightning run the loop, and
-exports the model. `LanguageModelling` is the module that Lightning runs; its hooks appear in the order in which they
+exports the model. `LanguageModelling` is the module that Lightning runs. Its hooks appear in the order in which they
 are called. Nothing depends on the clock, so a killed run repeats the same steps.
 """
 
@@ -49,9 +49,9 @@ from train.runs.model_folder import read_description, save_model
 from train.runs.provenance import cost, machine
 from train.trackers.tracker import Tracker
 
-LOG_POINTS = 200  # points of the training loss per run
-DETAIL_SECONDS = 1.0  # between readings of the loss for the terminal, because each makes a GPU wait
-FILE_SECONDS = 5  # between updates of progress.json
+LOG_POINTS = 200  # number of logged points of the training loss per run
+DETAIL_SECONDS = 1.0  # time between readings of the loss for the terminal, because each makes a GPU wait
+FILE_SECONDS = 5  # time between updates of progress.json
 
 
 def train(
@@ -64,8 +64,8 @@ def train(
 ) -> None:
     """Train a run in this process, one of its `ranks`. The first rank exports the model and marks the run as done.
 
-    With a `checkpoint`, training resumes from it. Raises RunError if the run diverges or cannot be resumed, WriteError
-    if a file cannot be written, InputError for bad text, and ConfigError for bad values.
+    With a `checkpoint`, training resumes from it. Raises RunError if the run diverges or cannot be resumed, and
+    WriteError if a file cannot be written. Raises InputError for bad text, and ConfigError for bad values.
     """
     with quiet_lightning():
         module = set_up(config, corpus, folder, tracker, ranks, checkpoint)
@@ -94,7 +94,7 @@ def set_up(
 
     torch.manual_seed(derived_seed(config.model.seed, config.seed, "initialisation"))
     model = build_model(config.model, data.vocabulary)
-    # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
+    # Dropout has its own seed, so that it doesn't depend on what the initialisation has drawn.
     part = "training" if ranks.first else f"training of rank {ranks.rank}"
     torch.manual_seed(derived_seed(config.recipe.seed, config.seed, part))
     module = LanguageModelling(config, folder, data, model, ranks, tracker)
@@ -218,7 +218,7 @@ class TrainingData:
 
     @property
     def digests(self) -> dict[str, Any]:
-        """What the manifest and the exported model record about the training text."""
+        """The facts about the training text for the manifest and the exported model."""
         return {
             "sample_words": self.sample.words,
             "sample_digest": self.sample.digest,
@@ -227,7 +227,7 @@ class TrainingData:
 
 
 class LanguageModelling(L.LightningModule):
-    """Train one run: everything that happens before the first step, in each step, and after it.
+    """The training of one run, with everything that happens before the first step, in each step, and after it.
 
     The learning rate is set before a step. Logging, validation, snapshots and checkpoints follow the step, in this
     order.
@@ -255,7 +255,7 @@ class LanguageModelling(L.LightningModule):
         self.intervals = step_intervals(config.recipe, data.batches)
         self.last: Perplexity | None = None  # the latest validation of this attempt
         self.first_step = 0  # number of steps in earlier attempts
-        self.checked = 0  # all steps up to this one were finite
+        self.checked = 0  # losses and gradients up to this step were finite
         self.earlier: Mapping[str, Any] = {}  # the manifest of earlier attempts, up to their last checkpoints
         self.used = ("cpu", 1, 1)  # kind of device, number of devices, number of threads
         self.started = time.monotonic()
@@ -366,7 +366,7 @@ class LanguageModelling(L.LightningModule):
         return self.keep_best()
 
     def keep_best(self) -> bool:
-        """Return True if the latest validation is the best so far; with export=best, also write the model."""
+        """Return True if the latest validation is the best so far. With export=best, also write the model."""
         assert self.last is not None
         loss = self.last.nats / self.last.words
         improved = self.state.best is None or loss < self.state.best
@@ -383,7 +383,7 @@ class LanguageModelling(L.LightningModule):
         self.metrics.add(step, {**at, **values})
 
     def save(self) -> None:
-        """Write metrics.csv and a checkpoint, then handle any signal. Raises RunError as `check_finite` does."""
+        """Write metrics.csv and a checkpoint, then handle any signal. Raises the same errors as `check_finite`."""
         self.check_finite()
         contents = self.state.state_dict()
         if self.ranks.first:
@@ -420,8 +420,8 @@ class LanguageModelling(L.LightningModule):
             rate = self.state.rate
         raise RunError(
             f"The run diverged at step {step:,} of {len(self.batches):,} ({self.batches.words_seen(step):,} words "
-            f"seen). Its loss was {loss:.4g} nats per token, its gradient norm {norm:.4g} and its learning rate "
-            f"{rate:.4g}. Lower recipe.lr or recipe.clip to start another run; this one would only diverge again."
+            f"seen). Its loss was {loss:.4g} nats per token, with a gradient norm of {norm:.4g} and a learning rate of "
+            f"{rate:.4g}. Lower recipe.lr or recipe.clip to start another run. This one would only diverge again."
         )
 
     def export(self) -> None:
@@ -476,7 +476,7 @@ def step_intervals(recipe: RecipeConfig, batches: Batches) -> dict[str, int]:
 
 
 class Progress:
-    """Write a training's progress to progress.json and, if `is_visible`, show it with loss and perplexity."""
+    """The progress of training, written to progress.json and, if `is_visible`, shown with loss and perplexity."""
 
     def __init__(self, module: LanguageModelling, is_visible: bool):
         self.module = module
@@ -484,7 +484,7 @@ class Progress:
         self.activity: Activity | None = None
 
     def begin(self) -> None:
-        """Start showing progress; report where a resumed run continues."""
+        """Start showing progress, and report where a resumed run continues."""
         module = self.module
         self.started = self.detailed = self.noted = time.monotonic()
         seen = module.batches.words_seen(module.state.step)
@@ -495,7 +495,7 @@ class Progress:
             self.activity.begin()
 
     def update(self) -> None:
-        """Update the words seen; every few seconds, also write progress.json and read the loss."""
+        """Update the words seen. Every few seconds, also write progress.json and read the loss."""
         now, seen = time.monotonic(), self.module.batches.words_seen(self.module.state.step)
         if now - self.noted >= FILE_SECONDS:
             self.noted = now

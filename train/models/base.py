@@ -1,4 +1,4 @@
-"""The interface of language models, which map tokens and a state to hidden states and the next state.
+"""Define the interface of language models, which map tokens and a state to hidden states and the next state.
 
 This file, loss.py and the files of our own architectures travel with a model's weights (train/models/travel.py). So it
 imports only torch and other files that travel.
@@ -22,7 +22,7 @@ def cpu_has_bf16() -> bool:
 class LanguageModel(nn.Module, ABC):
     """An autoregressive model with an embedding, a body and a softmax over the vocabulary.
 
-    It returns hidden states, after dropout, and `loss` and `logprobs` apply the softmax. The logits are
+    It returns hidden states after dropout, to which `loss` and `logprobs` apply the softmax. The logits are
     hidden @ output_weight.T + output_bias, unless embedding and softmax are adaptive (train/models/loss.py).
     """
 
@@ -76,7 +76,7 @@ class LanguageModel(nn.Module, ABC):
         """Return the hidden states (B, T, D) of B trees of texts. Each token is read after `state` and its ancestors.
 
         This default reads trees of one text each. A model can override it, and `tree_tokens`, to read tokens that
-        several texts share only once. That is faster and changes no score.
+        several texts share only once. That is faster and doesn't change the scores.
 
         Args:
             tokens: the tokens of each tree (B, T), int64.
@@ -103,13 +103,13 @@ class LanguageModel(nn.Module, ABC):
         return embedded
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """Return the sum of -ln p(target), in nats, for targets (N,) int64 after hidden states (N, D): a scalar."""
+        """Return the scalar sum of -ln p(target), in nats, for targets (N,) int64 after hidden states (N, D)."""
         if self.adaptive is not None:
             return self.adaptive.loss(hidden, targets)
         return cross_entropy(hidden, *self.softmax, targets)
 
     def logprobs(self, hidden: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
-        """Return ln p(target) in nats for targets (N,) int64 after hidden states (M, D): (N,), float32, no gradient.
+        """Return ln p(target) (N,) in nats for targets (N,) int64 after hidden states (M, D), float32 without gradient.
 
         `rows` (N,), in increasing order, names the hidden state that each target follows. Without it, M = N.
         """
@@ -118,7 +118,7 @@ class LanguageModel(nn.Module, ABC):
         return token_logprobs(hidden, *self.softmax, targets, rows)
 
     def all_logprobs(self, hidden: Tensor) -> Tensor:
-        """Return ln p in nats for every token after hidden states (N, D): (N, V), without gradient."""
+        """Return ln p (N, V) in nats for every token after hidden states (N, D), without gradient."""
         if self.adaptive is not None:
             with torch.no_grad():
                 return self.adaptive.log_softmax(hidden)
@@ -128,7 +128,7 @@ class LanguageModel(nn.Module, ABC):
 def ancestors(parents: Tensor) -> Tensor:
     """Return a mask (B, T, T) that is True at [b, i, j] if token j is token i or one of its ancestors.
 
-    `parents` (B, T) has the place of each token's parent, or -1. Parents come before their children.
+    `parents` (B, T) contains the place of each token's parent, or -1. Parents come before their children.
     """
     batch, length = parents.shape
     above = parents.cpu()

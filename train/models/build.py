@@ -41,7 +41,7 @@ def _class_of(config: ModelConfig) -> Callable[..., LanguageModel]:
         found: Callable[..., LanguageModel] = resolve_name(place)
     except (ImportError, SyntaxError, AttributeError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ConfigError(f"model={config.name}: {place} can't be imported ({reason}).") from error
+        raise ConfigError(f"model={config.name}: {place} can't be imported ({reason}). Fix it.") from error
     if missing := getattr(found, "__abstractmethods__", None):
         raise ConfigError(
             f"model={config.name}: {place} must define {' and '.join(sorted(missing))}. Every architecture needs "
@@ -56,14 +56,14 @@ def check_memory(config: ModelConfig, vocabulary: int) -> None:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if 4 * count > memory:
         raise ConfigError(
-            f"model={config.name}: with a vocabulary of {vocabulary:,}, its {count:,} weights take "
+            f"model={config.name}: with a vocabulary of {vocabulary:,}, its {count:,} weights need "
             f"{4 * count / 1e9:,.0f} GB, but this machine has {memory / 1e9:,.0f} GB. Use smaller or fewer layers, "
             "or a smaller vocabulary."
         )
 
 
 class _Undrawn(TorchFunctionMode):
-    """Skip the drawing of initial weights, which would import torch._dynamo on the meta device."""
+    """A mode that skips drawing initial weights, which would import torch._dynamo on the meta device."""
 
     def __torch_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -96,7 +96,7 @@ def check_context(config: ModelConfig, recipe: RecipeConfig, vocabulary: int) ->
 
 
 def parameter_count(config: ModelConfig, vocabulary: int) -> int:
-    """Count a model's trainable weights, tied weights once, without allocating them."""
+    """Count a model's trainable weights without allocating them. Tied weights are counted once."""
     with without_weights():
         return sum(parameter.numel() for parameter in build_model(config, vocabulary).parameters())
 
@@ -120,7 +120,7 @@ class Dropout(nn.Dropout):
         # The bits come from numpy's SFC64, seeded by torch's generator, which would be slower.
         words = SFC64(int(torch.empty((), dtype=torch.int64).random_())).random_raw(-(-input.nbytes // 8))
         bits_drawn = torch.from_numpy(words.view(np.int64)).view(integer)[: input.numel()].view(input.shape)
-        # torch converts booleans to floats slowly. Multiplying the bits of 1.0 by 0 or 1 gives those of 0.0 or 1.0.
+        # torch converts booleans to floats slowly. Multiplying the bits of 1.0 by 0 or 1 gives the bits of 0.0 or 1.0.
         one = torch.ones((), dtype=input.dtype).view(integer)
         mask = bits_drawn.ge_(dropped - 2 ** (bits - 1)).mul_(one).view(input.dtype)
         return input.mul(mask).mul_(1 / (1 - dropped / 2**bits))

@@ -1,4 +1,4 @@
-"""The types of the configuration group `model` (values: conf/model/)."""
+"""Define the types of the configuration group `model`, whose values are in conf/model/."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     import transformers
 
 Layers = Annotated[int, Meta(ge=1, le=1_000)]
-# The objectives: causal predicts the next token. mlm predicts hidden tokens at their own positions (Devlin et al.
-# 2019), and mntp at the position before (masked next-token prediction). hybrid uses mntp in most blocks and causal in
-# the others, with the same weights (GPT-BERT, Charpentier and Samuel 2024, section 2).
-CAUSAL_SHARE = 1 / 16  # share of the blocks that are causal: 1 to 15, as in GPT-BERT's submission to BabyLM
-# Architectures that can read some texts of a batch causally and the others in both directions; tests compare them with
-# the library's decoders. DeBERTa accepts no mask of pairs of tokens, and ModernBERT would lose its windows.
+# causal predicts the next token. mlm predicts masked tokens at their own positions (Devlin et al. 2019). mntp (masked
+# next-token prediction) predicts them at the position before. hybrid uses mntp in most blocks and causal in the others,
+# with the same weights (GPT-BERT, Charpentier and Samuel 2024, section 2).
+CAUSAL_SHARE = 1 / 16  # share of causal blocks (a ratio of 1 to 15), as in GPT-BERT's submission to BabyLM
+# Architectures that can read some texts of a batch causally and the others in both directions. Tests compare them with
+# the library's decoders. DeBERTa doesn't accept a mask of pairs of tokens, and ModernBERT would lose its windows.
 HYBRID = ("bert", "electra", "roberta", "roformer")
 # Fields that pairscale sets from the study's tokenizer and its way of training.
 SET_HERE = (
@@ -60,7 +60,7 @@ class ModelConfig:
 
     @property
     def masked(self) -> bool:
-        """True if the model predicts hidden tokens from both sides."""
+        """True if the model predicts masked tokens from the tokens on both sides."""
         return False
 
     @property
@@ -79,7 +79,7 @@ class ModelConfig:
         """Raise ConfigError if a model of this kind can't have a vocabulary of this size."""
 
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
-        """Return the parts of a run's name and the configuration that can change its numbers.
+        """Return the parts of a run's name, and the configuration that can change its results.
 
         Raises ConfigError if the run has no corpus.
         """
@@ -149,12 +149,12 @@ class TxlConfig(ModelConfig):
 
     @property
     def skips_weights(self) -> bool:
-        """True for a softmax over clusters, because a step skips clusters of which it has no word."""
+        """True for a softmax over clusters, because a step skips clusters without any of its words."""
         return self.adaptive
 
     def check_vocabulary(self, size: int) -> None:
         if self.cutoffs and self.cutoffs[-1] >= size:
-            raise ConfigError(f"model.cutoffs={self.cutoffs}: must be below {size}, the size of the vocabulary.")
+            raise ConfigError(f"model.cutoffs={self.cutoffs}: these must be below {size}, the size of the vocabulary.")
 
     @property
     def adaptive(self) -> bool:
@@ -169,13 +169,15 @@ class TxlConfig(ModelConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.d_model % 2:
-            raise ConfigError(f"model.d_model={self.d_model}: must be even, because half of the sinusoids are cosines.")
+            raise ConfigError(
+                f"model.d_model={self.d_model}: this must be even, because half of the sinusoids are cosines."
+            )
         if self.same_length and not self.memory:
-            raise ConfigError("model.memory=0: must be at least 1 with model.same_length=true.")
+            raise ConfigError("model.memory=0: this must be at least 1 with model.same_length=true.")
         if self.cutoffs != sorted(set(self.cutoffs)):
-            raise ConfigError(f"model.cutoffs={self.cutoffs}: must be a rising list of numbers of words.")
+            raise ConfigError(f"model.cutoffs={self.cutoffs}: this must be an increasing list of numbers of words.")
         if self.widths[-1] < 1:
-            raise ConfigError(f"model.div_val={self.div_val}: too large, the last cluster would have width 0.")
+            raise ConfigError(f"model.div_val={self.div_val}: the last cluster would have width 0. Use less.")
 
 
 @dataclass(kw_only=True)
@@ -196,22 +198,22 @@ class NgramConfig(ModelConfig):
         super().__post_init__()
         if not 1 <= len(self.prune) <= self.order or self.prune != sorted(self.prune) or self.prune[0] != 0:
             raise ConfigError(
-                f"model.prune={self.prune}: must be a list of 1 to {self.order} thresholds that starts with 0 and "
+                f"model.prune={self.prune}: this must be a list of 1 to {self.order} thresholds that starts with 0 and "
                 "never falls, such as [0,0,1]."
             )
         fallback = self.discount_fallback
         if fallback is not None and not (len(fallback) == 3 and all(0 <= d <= n + 1 for n, d in enumerate(fallback))):
             raise ConfigError(
-                f"model.discount_fallback={fallback}: must be null or three discounts, such as [0.5,1,1.5]: at most 1 "
-                "for n-grams seen once, 2 for those seen twice and 3 for all others."
+                f"model.discount_fallback={fallback}: use null, or three discounts such as [0.5,1,1.5]. They can be at "
+                "most 1 for n-grams seen once, 2 for those seen twice and 3 for all others."
             )
         if not re.fullmatch(r"[1-9]\d*[KMGT%]", self.lmplz_memory):
             raise ConfigError(
-                f"model.lmplz_memory={self.lmplz_memory}: must be a number with a unit (K, M, G, T or %), such as 1G."
+                f"model.lmplz_memory={self.lmplz_memory}: use a number with a unit (K, M, G, T or %), such as 1G."
             )
 
     def reads(self, tokenizer: TokenizerConfig) -> TokenizerConfig:
-        """Return the run's tokenizer; with vocabulary=open, one that knows every word of the sample."""
+        """Return the run's tokenizer or, with vocabulary=open, one that knows every word of the sample."""
         if self.vocabulary == "closed":
             return tokenizer
         if tokenizer.kind in ("unigram", "bpe"):
@@ -224,13 +226,13 @@ class NgramConfig(ModelConfig):
 
 @dataclass(kw_only=True)
 class MaskingConfig:
-    """Which tokens a masked model predicts, drawn again in each step (Liu et al. 2019), and what replaces them."""
+    """The choice of masked tokens, drawn again in each step (Liu et al. 2019), and of what replaces them."""
 
     share: Annotated[float, Meta(gt=0, le=1)] = 0.15  # share of the tokens that are predicted
     masked: Share = 0.8  # share of these that the mask replaces
     random: Share = 0.1  # share of these that random tokens replace; the rest stay as they are
     whole_words: bool = False  # draw whole words instead of tokens
-    # Most words that a validation reads; it hides their tokens one by one, and each needs a pass over its block.
+    # Most words that a validation reads. It masks their tokens one by one, and each needs a pass over its block.
     validation_words: Number = 2_000
     # Share of the blocks that objective=hybrid reads causally; null: 1/16.
     causal_share: Annotated[float, Meta(gt=0, lt=1)] | None = None
@@ -238,7 +240,8 @@ class MaskingConfig:
     def __post_init__(self) -> None:
         if self.masked + self.random > 1:
             raise ConfigError(
-                f"model.masking.masked={self.masked}, model.masking.random={self.random}: their sum must be at most 1."
+                f"model.masking.masked={self.masked}, model.masking.random={self.random}: their sum must be at most 1. "
+                "Lower one of them."
             )
 
 
@@ -259,7 +262,7 @@ class HuggingFaceConfig(ModelConfig):
         if self.masking is not None and self.objective == "hybrid":
             self.masking.causal_share = self.masking.causal_share or CAUSAL_SHARE
         elif self.masking is not None and self.masking.causal_share is not None:
-            raise ConfigError("model.masking.causal_share: works only with model.objective=hybrid.")
+            raise ConfigError("model.masking.causal_share: this works only with model.objective=hybrid. Leave it out.")
         self._check_architecture()
 
     @property
@@ -268,17 +271,17 @@ class HuggingFaceConfig(ModelConfig):
 
     @property
     def shift(self) -> int:
-        """How many positions before a hidden token it is predicted: 0 or 1."""
+        """The number of positions (0 or 1) before its own at which a masked token is predicted."""
         return int(self.objective in ("mntp", "hybrid"))
 
     def _check_architecture(self) -> None:
-        """Raise ConfigError if transformers lacks the architecture or a field, or has it for other objectives only."""
+        """Raise ConfigError if transformers lacks the architecture, a field of it, or its model for the objective."""
         library = import_transformers()
         from transformers.models.auto import configuration_auto, modeling_auto
 
         if self.architecture not in configuration_auto.CONFIG_MAPPING:
             raise ConfigError(
-                f"model.architecture={self.architecture}: not a model_type of transformers {library.__version__}. "
+                f"model.architecture={self.architecture}: transformers {library.__version__} has no such model_type. "
                 f"{shorten(nearest(self.architecture, configuration_auto.CONFIG_MAPPING), 200)}"
             )
         described = library.AutoConfig.for_model(self.architecture)
@@ -286,7 +289,7 @@ class HuggingFaceConfig(ModelConfig):
         for name in self.config:
             if name not in known:
                 raise ConfigError(
-                    f"model.config.{name}: not a field of {type(described).__name__}, or one that pairscale sets. "
+                    f"model.config.{name}: this is not a field of {type(described).__name__}, or pairscale sets it. "
                     f"{nearest(name, known)}"
                 )
         causal, masked = (getattr(modeling_auto, f"MODEL_FOR_{kind}_LM_MAPPING_NAMES") for kind in ("CAUSAL", "MASKED"))
@@ -297,7 +300,7 @@ class HuggingFaceConfig(ModelConfig):
             )
         if self.objective == "hybrid" and self.architecture not in HYBRID:
             raise ConfigError(
-                f"model.architecture={self.architecture}: does not support model.objective=hybrid. Choose one of "
+                f"model.architecture={self.architecture}: this does not support model.objective=hybrid. Choose one of "
                 f"{first_few(HYBRID, len(HYBRID))}, or use model.objective=mntp."
             )
 
@@ -328,13 +331,13 @@ class HuggingFaceConfig(ModelConfig):
             reason = " ".join(str(error).split())[:300]
             raise ConfigError(
                 f"model.config: transformers can't build {self.architecture} with these values "
-                f"({type(error).__name__}: {reason})."
+                f"({type(error).__name__}: {reason}). Change them."
             ) from error
 
 
 @dataclass(kw_only=True)
 class ImportedConfig(ModelConfig):
-    """A published checkpoint from other code (train/import_checkpoint), already trained: only these fields matter."""
+    """A published checkpoint from other code (train/import_checkpoint). It is trained, so only these fields matter."""
 
     comes_trained: ClassVar[bool] = True
 
@@ -352,17 +355,17 @@ class ImportedConfig(ModelConfig):
     cutoffs: list[int] | None = None
 
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
-        """Return the model's name and fields alone, because none of our corpora, samples or recipes was used."""
+        """Return only the model's name and fields, because none of our corpora, samples or recipes was used."""
         return [re.sub(r"[^\w.-]+", "_", word) for word in (self.name, Path(self.checkpoint).name)], self
 
 
 @dataclass(kw_only=True)
 class PretrainedConfig(ModelConfig):
-    """A Hugging Face model from the hub or a local folder, already trained: only these fields matter."""
+    """A Hugging Face model from the hub or a local folder. It is already trained, so only these fields matter."""
 
     comes_trained: ClassVar[bool] = True
 
-    kind: Literal["causal", "masked"]  # causal predicts the next token, masked predicts hidden tokens
+    kind: Literal["causal", "masked"]  # causal predicts the next token, masked predicts masked tokens
     path: str  # name on the hub, or a local folder
     revision: str | None = None  # branch, tag or commit on the hub, or a folder within the local one; null: the default
     # Several revisions, each of which becomes a run: names, or patterns such as step*.
@@ -385,11 +388,11 @@ class PretrainedConfig(ModelConfig):
             groups = re.compile(self.revision_pattern or "()").groups
         except re.error as error:
             raise ConfigError(
-                f"model.revision_pattern={self.revision_pattern}: not a regular expression ({error})."
+                f"model.revision_pattern={self.revision_pattern}: this is no regular expression ({error}). Correct it."
             ) from None
         if groups != 1:
             raise ConfigError(
-                f"model.revision_pattern={self.revision_pattern}: must have exactly one group, (...), for the step."
+                f"model.revision_pattern={self.revision_pattern}: it must have exactly one group, (...), for the step."
             )
 
     @property
@@ -404,11 +407,11 @@ class PretrainedConfig(ModelConfig):
 
     @property
     def tokens(self) -> int | None:
-        """Number of tokens that the model was trained on, counting repeats; None if unknown."""
+        """The number of tokens that the model was trained on, counting repeats, or None if unknown."""
         return None if self.step is None or self.tokens_per_step is None else self.step * self.tokens_per_step
 
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
-        """Return the model's name and fields alone, because none of our corpora, samples or recipes was used."""
+        """Return only the model's name and fields, because none of our corpora, samples or recipes was used."""
         words = [self.name, Path(self.path).name, *([self.revision] if self.revision else [])]
         return [re.sub(r"[^\w.-]+", "_", word) for word in words], self
 
@@ -438,7 +441,7 @@ def register_architecture(kind: str, config: type[ModelConfig], module: str) -> 
 
 
 def architectures() -> Mapping[str, Architecture]:
-    """Return all architectures by kind, including those of plug-ins."""
+    """Return all architectures by kind, including those from plug-ins."""
     load_plugins()
     return _ARCHITECTURES
 
@@ -448,15 +451,15 @@ def kind_of(config: ModelConfig) -> str:
     for kind, architecture in architectures().items():
         if architecture.config is type(config):
             return kind
-    raise TypeError(f"no architecture for {type(config).__name__}; registered: {', '.join(architectures())}")
+    raise TypeError(f"There is no architecture for {type(config).__name__}. Registered: {', '.join(architectures())}")
 
 
 def check_recipe(config: ModelConfig, recipe: RecipeConfig) -> None:
     """Raise ConfigError if the recipe carries a state from step to step and the model does not."""
     if not config.carries_state and recipe.packing == COLUMNS:
         raise ConfigError(
-            f"recipe={recipe.name}: carries a state from step to step (recipe.packing=columns), which model="
-            f"{config.name} doesn't have. Use a recipe with another packing, such as recipe=adamw."
+            f"recipe={recipe.name}: this recipe carries a state from step to step (recipe.packing=columns), but model="
+            f"{config.name} has no state to carry. Use a recipe with another packing, such as recipe=adamw."
         )
 
 

@@ -1,4 +1,4 @@
-"""Hugging Face networks with the interface of our own language models."""
+"""Give Hugging Face networks the interface of our own language models."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class HuggingFaceModel(LanguageModel):
         return ()
 
     def forward(self, tokens: Tensor, state: State, causal: Tensor | None = None) -> tuple[Tensor, State]:
-        """Read texts (B, T) int64; return hidden states (B, T, D), or logits (B, T, V) if the network is not `plain`.
+        """Read texts (B, T) int64. Return hidden states (B, T, D), or logits (B, T, V) if the network is not `plain`.
 
         With a hybrid objective, `causal` (B,) bool marks the texts whose tokens don't see later tokens.
         """
@@ -106,7 +106,7 @@ class HuggingFaceModel(LanguageModel):
         return logits, ()
 
     def _attention(self, tokens: Tensor, causal: Tensor) -> Tensor:
-        """Return the attention mask (B, 1, T, T): -inf for padding and, in `causal` texts, for later tokens; else 0."""
+        """Return the attention mask (B, 1, T, T), -inf for padding and, in `causal` texts, for later tokens, else 0."""
         length = tokens.shape[1]
         before = torch.ones(length, length, dtype=torch.bool, device=tokens.device).tril()
         seen = (before | ~causal[:, None, None, None]) & tokens.ne(PAD)[:, None, None, :]
@@ -141,9 +141,9 @@ class HuggingFaceModel(LanguageModel):
 
 
 def most_positions(network: PreTrainedModel) -> int | None:
-    """Return how many tokens a Hugging Face network can read; None if there is no limit.
+    """Return how many tokens a Hugging Face network can read, or None if there is no limit.
 
-    RoBERTa numbers its positions from the one after the padding's.
+    RoBERTa numbers its positions from the one after the padding's position.
     """
     limit: int | None = getattr(network.config.get_text_config(), "max_position_embeddings", None)
     for name, module in network.named_modules():
@@ -157,7 +157,7 @@ def has_plain_head(network: PreTrainedModel, tokens: Tensor) -> bool:
     """Return True if the logits for tokens (B, T) are the output layer's product, unchanged.
 
     The product is replaced by numbers from -LARGE to LARGE, which must come out unchanged. This reveals a scale, a cap
-    or an added bias whatever the weights are; the small logits of new weights or of a padding token would not. A weight
+    or an added bias whatever the weights are. The small logits of new weights or of a padding token would not. A weight
     used after the layer is detected by its gradient, because a new bias is 0 and a new scale is 1.
     """
     head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
@@ -171,7 +171,7 @@ def has_plain_head(network: PreTrainedModel, tokens: Tensor) -> bool:
         logits, given = _with_product(network, head, spread, input_ids=tokens)
     if not given or logits.requires_grad or not torch.equal(logits.float(), given[-1].float()):
         return False
-    with torch.no_grad():  # later code must leave the layer's input unchanged, too, though it can be wider than logits
+    with torch.no_grad():  # the layer's input must also come out unchanged, although it can be wider than logits
         return inputs_of_head(network, input_ids=tokens).shape == (*tokens.shape, head.in_features)
 
 
@@ -179,9 +179,9 @@ def has_plain_head(network: PreTrainedModel, tokens: Tensor) -> bool:
 def reads_places(network: PreTrainedModel, **arguments: Any) -> bool:
     """Return True if the output layer can read a few places alone, because later code treats each place separately.
 
-    The layer's product is replaced by random numbers, first for all places and then for three of them, whose logits
-    must be the same both times. So the result does not depend on the weights; new weights would give similar logits
-    everywhere.
+    The layer's product is replaced by random numbers, first for all places and then for three of them. The logits of
+    these three must be the same both times. So the result does not depend on the weights. With new weights, logits
+    would be similar everywhere.
     """
     try:
         head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
@@ -206,7 +206,7 @@ def reads_places(network: PreTrainedModel, **arguments: Any) -> bool:
 def _with_product(
     network: PreTrainedModel, head: nn.Module, numbers: Callable[[Tensor], Tensor], **arguments: Any
 ) -> tuple[Tensor, list[Tensor]]:
-    """Run the network with the output layer's product replaced; return the logits and the replacements."""
+    """Run the network with the output layer's product replaced, and return the logits and the replacements."""
     given: list[Tensor] = []
 
     def replace(_: nn.Module, __: Any, product: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """Compute the softmax and its cross-entropy without keeping all logits of a batch in memory.
 
-The logits of a batch (tokens x vocabulary) are by far the largest array in training: 4,480 tokens and 50,000 words take
-900 MB, and autograd keeps several such arrays. Here a buffer contains the logits of one chunk of tokens at a time. In
-training, they are replaced by the gradient of the loss at once, so that the backward pass only scales three small
+The logits of a batch (tokens x vocabulary) are by far the largest array in training. For 4,480 tokens and 50,000 words,
+it takes 900 MB, and autograd keeps several such arrays. Here a buffer contains the logits of one chunk of tokens at a
+time. In training, the gradient of the loss replaces them at once, so that the backward pass only scales three small
 results. Apart from the three matrix products, a CPU processes a few rows at a time, which fit in its cache.
 
 Under autocast, matrix products use the lower precision, including their inputs, results and gradients. Softmax and sums
@@ -25,7 +25,7 @@ BLOCK_BYTES = 4 * 2**20  # size of a block of logits that fits in a CPU's cache
 
 
 def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-    """Return the sum over tokens of -ln p(target), in nats: a scalar, float32 or better.
+    """Return the sum over tokens of -ln p(target), in nats, as a scalar in float32 or better.
 
     The logits are hidden @ weight.T + bias. Unless gradients are off, the forward pass also computes the gradients of
     hidden, weight and bias.
@@ -44,9 +44,9 @@ def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor)
 
 @torch.no_grad()
 def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
-    """Return ln p(target) in nats for each target: (N,), float32 or better, without gradient.
+    """Return ln p(target) (N,) in nats for each target, in float32 or better, without gradient.
 
-    Shapes are those of `cross_entropy`. With increasing `rows` (N,) int64, hidden is (M, D) and target i follows
+    Shapes are as in `cross_entropy`. With increasing `rows` (N,) int64, hidden is (M, D) and target i follows
     hidden[rows[i]]. The softmax of a hidden state is computed once, however many targets follow it.
     """
     result = torch.empty(len(targets), dtype=_exact(hidden), device=hidden.device)
@@ -60,9 +60,9 @@ def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
 
 @torch.no_grad()
 def all_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return ln p in nats of all tokens: (N, V), float32 or better, without gradient. Use it for small N only.
+    """Return ln p (N, V) in nats of all tokens, in float32 or better, without gradient. Use it only for small N.
 
-    Shapes are those of `cross_entropy`.
+    Shapes are as in `cross_entropy`.
     """
     result = torch.empty(len(hidden), len(weight), dtype=_exact(hidden), device=hidden.device)
     for start, logprobs in _logprob_blocks(hidden, weight, bias):
@@ -78,7 +78,7 @@ def _logprob_blocks(hidden: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tu
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """Compute the gradients along with the loss: the derivative of -ln softmax(z)[t] by z is softmax(z) - onehot(t)."""
+    """A loss with its gradients: the derivative of -ln softmax(z)[t] with respect to z is softmax(z) - onehot(t)."""
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ class _CrossEntropy(torch.autograd.Function):
             for part, products in _product_chunks(low, low_weight, most):
                 for rows, logits in _logit_blocks(products, bias, exact):
                     index = targets[part][rows, None]
-                    # p(target) may underflow, so ln p is the target's logit minus the largest logit, plus its ln p.
+                    # p(target) may underflow, so ln p(target) is ln p of the largest logit plus the logits' difference.
                     above = logits.gather(1, index) - logits.amax(1, keepdim=True)
                     gradient = torch.softmax(logits, dim=-1, out=logits)
                     loss -= (above + gradient.amax(1, keepdim=True).log()).sum()
@@ -144,13 +144,14 @@ def _product_chunks(hidden: Tensor, weight: Tensor, most_bytes: int) -> Iterator
         part = slice(start, min(start + size, count))
         with torch.autocast(hidden.device.type, enabled=False):
             products = torch.mm(hidden[part], weight.T, out=whole[: part.stop - start])
-        yield part, products  # outside of the block above, so that the caller keeps its own autocast
+        yield part, products  # outside the block above, so that the caller keeps its own autocast
 
 
 def _logit_blocks(products: Tensor, bias: Tensor, exact: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
     """Yield the slice of each block of `products` (n, V), and its logits in type `exact`, for the caller to overwrite.
 
-    If the products have that type, they become the logits in place. A block fits in a CPU's cache; a GPU has one block.
+    If the products have that type, they become the logits in place. A block fits in a CPU's cache. On a GPU, there is
+    one block.
     """
     count, vocabulary = products.shape
     size = max(1, BLOCK_BYTES // (vocabulary * exact.itemsize)) if products.device.type == "cpu" else count
@@ -168,7 +169,7 @@ class AdaptiveVocabulary(nn.Module):
     """Embeddings and softmax that divide the vocabulary into clusters. Cluster i starts with the id `starts[i]`.
 
     The softmax has two levels (Grave et al. 2017, section 4). The first contains the frequent words and one entry for
-    each cluster of rarer words; the second contains the words of a cluster. The embeddings of cluster i have width
+    each cluster of rarer words. The second contains the words of a cluster. The embeddings of cluster i have width
     w_i = `embedding // div_val**i` and are projected to the model's width (Baevski and Auli 2019, section 3).
     Probabilities over the whole vocabulary are exact for any order of the ids, and fast to compute if the most frequent
     words come first.
@@ -214,7 +215,7 @@ class AdaptiveVocabulary(nn.Module):
         return shaped
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """Return the sum of -ln p(target), in nats, for targets (N,) after hidden states (N, D): a scalar."""
+        """Return the scalar sum of -ln p(target), in nats, for targets (N,) after hidden states (N, D)."""
         first, *others = (
             cross_entropy(self._projected(hidden[rows], cluster), *self._softmax(cluster), entries)
             for cluster, rows, entries in self._parts(targets)
@@ -223,7 +224,7 @@ class AdaptiveVocabulary(nn.Module):
 
     @torch.no_grad()
     def logprobs(self, hidden: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
-        """Return ln p(target) in nats for targets (N,) after hidden states (M, D), as `token_logprobs` does."""
+        """Return ln p(target) (N,) in nats for targets (N,) after hidden states (M, D), like `token_logprobs`."""
         rows = torch.arange(len(hidden), device=hidden.device) if rows is None else rows
         result = torch.zeros(len(targets), dtype=_exact(hidden), device=hidden.device)
         for cluster, chosen, entries in self._parts(targets):
@@ -233,7 +234,7 @@ class AdaptiveVocabulary(nn.Module):
         return result
 
     def log_softmax(self, hidden: Tensor) -> Tensor:
-        """Return ln p in nats for every token after hidden states (..., D): (..., V), float32 or better."""
+        """Return ln p (..., V) in nats for every token after hidden states (..., D), in float32 or better."""
         head, *others = (
             F.linear(self._projected(hidden, cluster), *self._softmax(cluster)).log_softmax(-1, dtype=_exact(hidden))
             for cluster in range(len(self.tables))
@@ -266,7 +267,7 @@ class AdaptiveVocabulary(nn.Module):
         return torch.cat([weight, self.cluster_weight]), torch.cat([bias, self.cluster_bias])
 
     def _projected(self, hidden: Tensor, cluster: int) -> Tensor:
-        """Project hidden states (N, D) to the width of a cluster: (N, w)."""
+        """Project hidden states (N, D) to (N, w), the width w of a cluster."""
         if not self.projections:
             return hidden
         own = cluster < len(self.output_projections)

@@ -28,7 +28,7 @@ class PairscaleConfig(PretrainedConfig):
 class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
     """A language model that maps tokens (B, T) to logits (B, T, V) for the next tokens.
 
-    Begin each text with `<eos>` (id 0); it is read from an empty state. Later tokens don't change a prediction, so
+    Begin each text with `<eos>` (id 0). It is read from an empty state. Later tokens don't change a prediction, so
     padding on the right is harmless, but padding on the left is not.
     """
 
@@ -60,8 +60,8 @@ class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
     ) -> CausalLMOutput:
         """Return the logits of the last `logits_to_keep` places (0: all) and, with `labels`, their mean loss in nats.
 
-        Pass the inputs themselves as `labels`: each is predicted from those before it. Labels of -100 don't count.
-        Raises ValueError for padding on the left. Padding on the right changes nothing.
+        Pass the inputs themselves as `labels`: each is predicted from those before it. Labels of -100 are ignored.
+        Raises ValueError for padding on the left. Padding on the right doesn't change anything.
         """
         if attention_mask is not None and attention_mask.dim() == 2 and bool((attention_mask.diff(dim=1) > 0).any()):
             raise ValueError("Padding on the left would be read as text. Set tokenizer.padding_side = 'right'.")
@@ -73,7 +73,7 @@ class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
         return CausalLMOutput(loss=loss, logits=self._logits(hidden))
 
     def _logits(self, hidden: Tensor) -> Tensor:
-        """Return the logits (B, T, V) for hidden states (B, T, D); with an adaptive vocabulary, log-probabilities."""
+        """Return logits or, for an adaptive vocabulary, log-probabilities (B, T, V) for hidden states (B, T, D)."""
         if self.model.adaptive is not None:
             return self.model.adaptive.log_softmax(hidden)
         return F.linear(hidden, *self.model.softmax)

@@ -1,6 +1,6 @@
-"""Recurrent language models: LSTM, GRU and simple RNN.
+"""Define the recurrent language models LSTM, GRU and simple RNN.
 
-The LSTM is that of Gulordava et al. 2018, which BLiMP and CLiMP use as well.
+The LSTM follows Gulordava et al. 2018. BLiMP and CLiMP use the same one.
 
 This file travels with the weights (train/models/travel.py).
 """
@@ -61,7 +61,7 @@ class LstmLanguageModel(LanguageModel):
     def _read(self, embedded: Tensor, state: State) -> tuple[Tensor, State]:
         if self.training and self.layers.dropout and embedded.is_cuda:
             # cuDNN draws the masks between layers from its own state, which no checkpoint contains. Setting torch's
-            # generator makes cuDNN start that state again from it.
+            # generator makes cuDNN derive a new state from it.
             torch.cuda.set_rng_state(torch.cuda.get_rng_state(embedded.device), embedded.device)
         hidden, last = self.layers(embedded, state if self.states > 1 else state[0])
         return hidden, last if self.states > 1 else (last,)

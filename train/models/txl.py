@@ -1,4 +1,4 @@
-"""The Transformer-XL (Dai et al. 2019, section 3 and appendix B), with memory and attention over relative distances.
+"""Define the Transformer-XL (Dai et al. 2019, section 3, appendix B), with memory and relative attention.
 
 Layer norms, dropout and initial weights are as in the authors' base model on WikiText-103. Embeddings and softmax are
 adaptive (train/models/loss.py) if the configuration has cutoffs, or embeddings narrower than the model. This file
@@ -19,23 +19,23 @@ from train.models.loss import AdaptiveVocabulary
 
 
 def sinusoids(distances: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:
-    """Encode distances (L,) as sines and then cosines (Vaswani et al. 2017, section 3.5): (L, d_model)."""
+    """Encode distances (L,) as sines and then cosines (L, d_model) (Vaswani et al. 2017, section 3.5)."""
     frequencies = 10000 ** (-torch.arange(0, d_model, 2, device=distances.device, dtype=dtype) / d_model)
     angles = distances[:, None] * frequencies
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
 def distance_scores(query: Tensor, distance: Tensor, blocked: Tensor) -> Tensor:
-    """Return terms (b) and (d) of the attention score, divided by sqrt(d): (H, B, T, L).
+    """Return terms (b) and (d) of the attention scores, (H, B, T, L), divided by sqrt(d).
 
-    Scores are -inf where a query must not look. As in appendix B of the paper, row i of query @ distance.T has the
+    Scores are -inf where a query must not look. As in appendix B of the paper, row i of query @ distance.T contains the
     values of query i, but T-1-i columns too far to the right. Its rows have L+1 numbers, so skipping the first T-1
     numbers and reading rows of L from there shifts every row into place without a copy. Keys after a query receive
     values from blocked columns, which are -inf as required.
 
     Args:
         query: the queries plus the bias v (H, B, T, d).
-        distance: the encoded distances L-1 to 0, and a last row that belongs to no distance (H, L+1, d).
+        distance: the encoded distances L-1 to 0, and a last row without a distance (H, L+1, d).
         blocked: 0 or -inf for each query and each row of `distance` (T, L+1).
     """
     heads, batch, length, size = query.shape
@@ -51,9 +51,9 @@ def distance_scores(query: Tensor, distance: Tensor, blocked: Tensor) -> Tensor:
 
 
 def distance_scores_at(query: Tensor, distance: Tensor, index: Tensor, blocked: Tensor) -> Tensor:
-    """Return the scores of `distance_scores` for arbitrary distances: (H, B, T, L).
+    """Return the same scores (H, B, T, L) as `distance_scores` for arbitrary distances.
 
-    `index` (B, T, L) names the row of `distance` (H, R, d) for each query and key; `blocked` (B, T, L) is 0 or -inf.
+    `index` (B, T, L) names the row of `distance` (H, R, d) for each query and key. `blocked` (B, T, L) is 0 or -inf.
     """
     scores = torch.einsum("hbtd,hrd->hbtr", query, distance) / math.sqrt(query.shape[-1])
     return scores.gather(-1, index.expand(len(scores), -1, -1, -1)) + blocked
@@ -65,8 +65,9 @@ DistanceScores = Callable[[Tensor, Tensor], Tensor]  # takes queries and encoded
 class RelativeAttention(nn.Module):
     """Multi-head attention with the terms (a) to (d) of section 3.3.
 
-    Term (a) multiplies the contents of query and key, (b) the query's content and the distance, (c) the bias u and the
-    key's content, and (d) the bias v and the distance. Terms (a) and (c) are one product; (b) and (d) are added to it.
+    The terms are products: (a) of the contents of query and key, (b) of the query's content and the distance, (c) of
+    the bias u and the key's content, and (d) of the bias v and the distance. Terms (a) and (c) are one product, to
+    which (b) and (d) are added.
     """
 
     def __init__(self, config: Any):
@@ -89,7 +90,7 @@ class RelativeAttention(nn.Module):
         # Heads come first, so that the distances, which all texts share, multiply all queries of a head at once.
         query = self.query(x)  # (B, T, H * d)
         at_content, at_distance = (self._by_head(query + bias.flatten().to(query)) for bias in (u, v))  # (H, B, T, d)
-        # Memory and x are projected separately, because the memory needs no gradient.
+        # Memory and x are projected separately, because the memory doesn't need a gradient.
         remembered = self.key_value(memory).expand(len(x), -1, -1).chunk(2, dim=-1)
         latest = self.key_value(x).chunk(2, dim=-1)
         key, value = (
@@ -102,7 +103,7 @@ class RelativeAttention(nn.Module):
         return attended
 
     def _mix(self, query: Tensor, key: Tensor, value: Tensor, by_distance: Tensor) -> Tensor:
-        """Return values (H, B, L, d) weighted by softmax(query @ key.T / sqrt(d) + by_distance): (H, B, T, d)."""
+        """Weight values (H, B, L, d) by softmax(query @ key.T / sqrt(d) + by_distance), and return (H, B, T, d)."""
         if not by_distance.requires_grad:
             dropped = self.dropout.p if self.training else 0.0
             # GPU kernels need a mask that begins at a multiple of 16 bytes, which this view of rows may not do.
@@ -185,7 +186,7 @@ class TransformerXL(LanguageModel):
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         length, keys = tokens.shape[1], state[0].shape[1] + tokens.shape[1]
-        distances = torch.arange(keys - 1, -2, -1, device=tokens.device)  # the last belongs to no key
+        distances = torch.arange(keys - 1, -2, -1, device=tokens.device)  # the last doesn't belong to a key
         # A query sees everything back to the first key or, with `same_length`, only `memory` places.
         furthest = torch.arange(length, device=tokens.device) + keys - length
         if self.same_length:

@@ -1,4 +1,4 @@
-"""The run folder: `RunFolder` knows every path in it, and `MetricsFile` the rows of its metrics.csv.
+"""Define the run folder. `RunFolder` knows every path in it, and `MetricsFile` the rows of its metrics.csv.
 
     runs/<study>/<run_id>/
         config.yaml          resolved configuration, written before work starts
@@ -11,7 +11,7 @@
         scores/<benchmark>/  score files (eval/scores/files.py)
         tracking.log         tracebacks of trackers that failed (train/trackers/tracker.py)
 
-Imports no torch, so that the analysis can read run folders.
+This module does not import torch, so that the analysis can read run folders.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ GRID = "grid"  # folder in a study's folder that records which runs its sweeps r
 UNFINISHED = "unfinished"
 FAILED = "failed"
 _BY_STEP = re.compile(r"(\d+)-[0-9a-f]{16}")  # name of a checkpoint or snapshot, made of step and digest
-AGAIN = "remove the run's folder to train it again"
+AGAIN = "Remove the run's folder to train it again"
 LOOK_SECONDS = 0.5  # how long to wait for a lock, because `in_use` can take it for a moment
 COLUMNS = (
     "step",
@@ -66,7 +66,7 @@ MASKED_COLUMNS = ("valid_pseudo_nats_per_word", "valid_pseudo_ppl")  # only for 
 
 
 class ModelFolder:
-    """The paths in a model's folder: RUN/model, or a copy of it."""
+    """The paths in a model's folder, which is RUN/model or a copy of it."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -76,7 +76,7 @@ class ModelFolder:
         self.tokenizer = path / "tokenizer"
 
     def digest(self) -> str | None:
-        """Return the digest of the weights in pairscale.json, or None without this file.
+        """Return the digest of the weights in pairscale.json, or None if there is no such file.
 
         Raises RunError if the file is damaged.
         """
@@ -104,7 +104,7 @@ class RunFolder:
         return cls(Path(config.paths.runs) / (config.study or NO_STUDY) / run_id(config))
 
     def checkpoint(self, step: int, digest: str) -> Path:
-        """Return the path of a checkpoint after `step` steps; `digest` is the hexadecimal SHA-256 of its bytes."""
+        """Return the path of a checkpoint after `step` steps. `digest` is the hexadecimal SHA-256 of its bytes."""
         return self.checkpoint_folder / f"{step}-{digest[:16]}.ckpt"
 
     @property
@@ -118,7 +118,7 @@ class RunFolder:
             shutil.rmtree(self.checkpoint_folder)
 
     def snapshot(self, step: int, digest: str) -> Path:
-        """Return the path of a snapshot after `step` steps; `digest` is the hexadecimal SHA-256 of its bytes."""
+        """Return the path of a snapshot after `step` steps. `digest` is the hexadecimal SHA-256 of its bytes."""
         return self.path / "snapshots" / f"{step}-{digest[:16]}.safetensors"
 
     @property
@@ -142,7 +142,7 @@ class RunFolder:
         return cast(dict[str, Any], config)
 
     def read_model_config(self) -> dict[str, Any]:
-        """Return the group `model` of config.yaml; other groups may be missing. Raises as `read_config` does."""
+        """Return `model` of config.yaml, where other groups may be missing. Raises the same errors as `read_config`."""
         return cast(dict[str, Any], read_yaml(self.config, StoredModelConfig, RunError, AGAIN)["model"])
 
     def read_manifest(self) -> dict[str, Any]:
@@ -215,7 +215,7 @@ class RunFolder:
             yield
 
     def discard(self) -> None:
-        """Remove the folder; the caller must hold its lock. It is renamed first, so that nobody reads a part of it."""
+        """Remove the folder. The caller must hold its lock. It is renamed first, so that nobody reads a part of it."""
         hidden = self.path.with_name(f".{self.path.name}.{os.getpid()}.removed")
         os.rename(self.path, hidden)
         shutil.rmtree(hidden)
@@ -241,21 +241,21 @@ def study_runs(runs: str | Path, study: str, run: str | None = None) -> list[Run
     folder = Path(runs) / study
     if not folder.is_dir():
         studies = sorted(path.name for path in Path(runs).glob("*") if path.is_dir())
-        there = f"Studies there: {', '.join(studies)}." if studies else "There are no studies."
-        raise RunError(f"There is no study “{study}” in {runs}. {there}")
+        there = f"Choose one of {', '.join(studies)}." if studies else "There are no studies."
+        raise RunError(f"There is no study '{study}' in {runs}. {there}")
     folders = [RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))]
     if run is None:
         return folders
     chosen = [one for one in folders if run in (one.path.name, one.path.name.rpartition("-")[2])]
     if not chosen:
-        raise RunError(f"run={run}: study={study} has no such run. Give a run's full name or the 8 digits at its end.")
+        raise RunError(f"run={run}: study={study} contains no such run. Give a run's full name or its last 8 digits.")
     return chosen
 
 
 class MetricsFile:
     """The file metrics.csv, with one row per log point or validation.
 
-    Rows are keyed by step and contain no times, so the file depends on the configuration alone, and a resumed run
+    Rows are keyed by step and don't contain times. So the file depends only on the configuration, and a resumed run
     writes the same file.
     """
 
@@ -275,13 +275,13 @@ class MetricsFile:
         self.rows[-1].update({name: repr(value) for name, value in values.items()})
 
     def at(self, step: int) -> dict[str, float]:
-        """Return the values of `step` if it has the last row so far, else {}."""
+        """Return the values of `step` if its row is the last one so far, else {}."""
         if not self.rows or int(self.rows[-1]["step"]) != step:
             return {}
         return numbers(self.rows[-1])
 
     def write(self) -> None:
-        """Write the file in one move."""
+        """Write the file atomically."""
         with atomic_path(self.path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             masked = any(row.get(name) for row in self.rows for name in MASKED_COLUMNS)
             writer = csv.DictWriter(file, COLUMNS + MASKED_COLUMNS if masked else COLUMNS)
@@ -307,7 +307,7 @@ def _read_metrics(path: Path) -> list[dict[str, str]]:
         rows = [{name: text for name, text in row.items() if text or name in COLUMNS} for row in rows]
         return [row for row in rows if int(row["step"])]
     except (ValueError, csv.Error) as error:
-        raise RunError(f"{path}: can't be read ({error}); {AGAIN}.") from None
+        raise RunError(f"{path}: this file can't be read ({error}). {AGAIN}.") from None
 
 
 def numbers(row: Mapping[str, str]) -> dict[str, float]:

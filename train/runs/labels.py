@@ -1,8 +1,8 @@
-"""Name curves and interventions so that runs can be told apart, and note differences that no name shows.
+"""Name curves and interventions so that runs can be told apart, and note differences that names don't show.
 
 A curve is named after its model and each value that differs between the runs of this model. The name of a tokenizer,
-corpus or recipe stands for its values, which appear only if they differ between runs with the same one. Size and seed
-are the axes of every study and never appear in a name. Imports no pandas.
+corpus or recipe implies its values, which appear only if they differ between runs with the same one. Size and seed are
+the axes of every study and never appear in a name. This module does not import pandas.
 """
 
 import dataclasses
@@ -37,10 +37,10 @@ Row = Mapping[str, str]  # the values of one run as text, by key
 
 @dataclasses.dataclass(frozen=True)
 class Intervention:
-    """How a run's training text was changed. The defaults describe the full text.
+    """The change to a run's training text. The defaults describe the full text.
 
-    `settings` has the annotation layer, the seed, and the digest of the rewriting rules, by key. Default values and
-    rules that are not used are "null".
+    `settings` contains the annotation layer, the seed, and the digest of the rewriting rules, by key. Default values,
+    and rules that are not used, are "null".
     """
 
     filter: str = ""  # name of the filter
@@ -51,7 +51,7 @@ class Intervention:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Intervention":
-        """Return the intervention of a resolved configuration, or the full text if it has none."""
+        """Return the intervention in a resolved configuration, or the defaults if there is none."""
         ablate, of = (config.get("ablate") or {}), (config.get("filter") or {})
         action, dose = ablate.get("action", NONE), str(ablate.get("dose", "0"))
         if action == NONE or dose == FULL_DOSE or not of:
@@ -62,7 +62,7 @@ class Intervention:
         return cls(str(of.get("name")), action, dose, definition, tuple(settings.items()))
 
     def name(self, construction: str) -> str:
-        """Name the intervention: "npi removed", "matched control for npi", "npi 1/8 kept".
+        """Name the intervention, such as "npi removed", "matched control for npi" or "npi 1/8 kept".
 
         `construction` is the name of its filter that `constructions` returns.
         """
@@ -101,7 +101,7 @@ def constructions(interventions: Mapping[str, Intervention]) -> tuple[dict[str, 
 
 
 def _intervention_names(interventions: Mapping[str, Intervention], filter_names: Mapping[str, str]) -> dict[str, str]:
-    """Return the name of each run's intervention, by run id; "" for all runs if no text was changed.
+    """Return the name of each run's intervention, by run id, or "" for all runs if no text was changed.
 
     If interventions with the same name differ in layer, seed or rules, these values are added to the name.
     """
@@ -128,11 +128,11 @@ class CurveNames:
 
 
 def name_curves(configs: Mapping[str, Mapping[str, Any]]) -> CurveNames:
-    """Name the curve of each run: "lstm_tiny, dropout=0.2, npi_only removed".
+    """Name the curve of each run, such as "lstm_tiny, dropout=0.2, npi_only removed".
 
     A key is shortened to its last part if that is unique. A recipe's value that depends only on the size, such as a
     budget that grows with the text, does not split a curve. It is noted instead, and so are differences between models
-    that no name shows.
+    that names don't show.
 
     Args:
         configs: the resolved configuration of each run, by run id.
@@ -157,7 +157,7 @@ def name_curves(configs: Mapping[str, Mapping[str, Any]]) -> CurveNames:
     for run, values in rows.items():
         model = values["model.name"]
         parts = {key: values.get(key, "null") for key in named_keys[model]}
-        # A budget in words has no epochs, and the other way round.
+        # A budget in words has no epochs, and vice versa.
         texts = [prefixes[key] + of for key, of in parts.items() if of != "null" or not key.startswith(_BUDGET)]
         bases[run] = ", ".join([model, *texts])
     notes = [f"{key} differs between sizes of one curve: {', '.join(sorted(of))}." for key, of in values_by_key.items()]
@@ -191,7 +191,7 @@ def _follows_size(key: str, rows: Mapping[str, Row], named_keys: Sequence[str]) 
 
 
 def _hidden(key: str, rows: Mapping[str, Row], names: Mapping[str, str], named_keys: Mapping[str, list[str]]) -> str:
-    """Describe how the values of a key differ between names that don't show it; return "" if the names do.
+    """Describe how the values of a key differ between names that don't show it, or return "" if the names do.
 
     A name implies all its values, except for the budget of a recipe.
     """
@@ -221,7 +221,7 @@ def _place(key: str) -> tuple[int, str]:
 
 
 def _prefixes(keys: list[str]) -> dict[str, str]:
-    """Return the prefix of each key's value: the key's last part if it is unique; "" for tokenizer and corpus."""
+    """Return the prefix of each key's value. This is the key's last part if unique, and "" for tokenizer and corpus."""
     prefixes = {}
     for key in keys:
         last = key.rpartition(".")[2]
@@ -252,7 +252,7 @@ def describe_nearest_run(config: RunConfig) -> str | None:
 
 
 def _differences(config: Mapping[str, Any], other: Path) -> list[str]:
-    """Return "key=value (there VALUE)" for each value that can change a number and differs in the run `other`."""
+    """Return "key=value (there VALUE)" for each value that can change results and differs in the run `other`."""
     try:
         there = flatten(RunFolder(other).read_config())
     except RunError:
@@ -287,7 +287,7 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def _changes_numbers(key: str) -> bool:
-    """Return True if a key of a run's configuration can change a number."""
+    """Return True if a key of a run's configuration can change its results."""
     fields = {field.name for field in dataclasses.fields(RunConfig)}
     return key.partition(".")[0] in fields and not any(f"{key}.".startswith(f"{part}.") for part in _outside_digest())
 

@@ -6,8 +6,8 @@
     tokenizer/                                  the tokenizer as it was fitted (corpora/tokenizers.py)
     pairscale.json                              kind, configuration and vocabulary, facts about the run, digests
 
-pairscale reads only the last three, so that reading a folder executes no code in it. An n-gram model has model.kenlm
-instead of the files above them (train/ngram.py). Imports no Lightning, and transformers only for its networks.
+pairscale reads only the last three, so reading a folder executes no code in it. An n-gram model has model.kenlm
+instead of the files above them (train/ngram.py). This module imports transformers only for its networks.
 """
 
 import dataclasses
@@ -51,7 +51,7 @@ Config = TypeVar("Config", bound=ModelConfig)
 
 
 class Description(TypedDict):
-    """Schema of pairscale.json."""
+    """The schema of pairscale.json."""
 
     kind: str
     config: dict[str, Any]  # fields of the configuration class in train.models.config.architectures
@@ -75,7 +75,7 @@ class LoadedModel:
 
     @property
     def masked(self) -> bool:
-        """True if the model predicts hidden tokens from both sides."""
+        """True if the model predicts masked tokens from the tokens on both sides."""
         return self.config.masked
 
 
@@ -98,7 +98,7 @@ def save_model(
 
 
 def save_weights(folder: ModelFolder, model: LanguageModel, config: ModelConfig, info: dict[str, Any]) -> None:
-    """Write the weights and pairscale.json into a folder that has all other files. Raises WriteError if it can't."""
+    """Write the weights and pairscale.json to a folder with all other files. Raises WriteError if it can't."""
     data = save(_weights_of(model), {"format": "pt"})  # transformers' mark for PyTorch weights
     write_bytes(folder.weights, data)
     write_description(folder, config, model.vocabulary, info, hashlib.sha256(data).hexdigest())
@@ -107,7 +107,7 @@ def save_weights(folder: ModelFolder, model: LanguageModel, config: ModelConfig,
 def write_description(
     folder: ModelFolder, config: ModelConfig, vocabulary: int, info: dict[str, Any], digest: str, **more: Any
 ) -> None:
-    """Write pairscale.json. `digest` is the weights file's SHA-256; n-gram models add `kind` and `ngrams`."""
+    """Write pairscale.json. `digest` is the weights file's SHA-256. N-gram models add `kind` and `ngrams`."""
     description = {
         "version": MODEL_VERSION,
         "kind": more.get("kind") or kind_of(config),
@@ -136,7 +136,7 @@ def _weights_of(model: LanguageModel) -> dict[str, Tensor]:
 
 
 def snapshot_bytes(model: LanguageModel, about: dict[str, Any]) -> bytes:
-    """Return the weights as safetensors, with `about` as JSON in the header. Equal weights give equal bytes."""
+    """Return the weights as safetensors, with `about` as JSON in the header. Equal weights produce equal bytes."""
     return save(_weights_of(model), {ABOUT: json.dumps(about)})  # a single key, because the order of keys may vary
 
 
@@ -148,14 +148,14 @@ def load_model(folder: ModelFolder) -> LoadedModel:
 
 
 def check_weights(weights: Path, description: Description) -> str:
-    """Return the digest of a weights file. Raises RunError if the file is missing or not as in pairscale.json."""
+    """Return the digest of a weights file. Raises RunError if the file is missing or differs from pairscale.json."""
     if not weights.is_file():
-        raise RunError(f"{weights}: file not found, although pairscale.json is there; {AGAIN}.")
+        raise RunError(f"{weights}: this file does not exist, although pairscale.json does. {AGAIN}.")
     digest = sha256_file(weights)
     if digest != description["digest"]:
         raise RunError(
             f"{weights}: this file was cut short or changed (its SHA-256 begins with {digest[:8]}, but pairscale.json "
-            f"says {description['digest'][:8]}); {AGAIN}."
+            f"says {description['digest'][:8]}). {AGAIN}."
         )
     return digest
 
@@ -170,12 +170,12 @@ def described_tokenizer(folder: ModelFolder, description: Description) -> tuple[
     tokenizer, digest = load_tokenizer(folder.tokenizer), tokenizer_digest(folder.tokenizer)
     if (size := len(tokenizer)) != (known := description["vocabulary"]):
         raise RunError(
-            f"{folder.tokenizer}: this tokenizer has {size:,} tokens, the model was trained with {known:,}; {AGAIN}."
+            f"{folder.tokenizer}: the tokenizer has {size:,} tokens, but its model was trained on {known:,}. {AGAIN}."
         )
     if digest != (trained := description["tokenizer"]):
         raise RunError(
-            f"{folder.tokenizer}: this vocabulary has changed since the model was trained with it (its digest is "
-            f"{digest[:8]}, it was {trained[:8]}); {AGAIN}."
+            f"{folder.tokenizer}: this vocabulary has changed since the model was trained with it (its digest was "
+            f"{trained[:8]} and is now {digest[:8]}). {AGAIN}."
         )
     return tokenizer, digest
 
@@ -183,7 +183,7 @@ def described_tokenizer(folder: ModelFolder, description: Description) -> tuple[
 def described_model(
     folder: ModelFolder, description: Description, weights: Path, digest: str, info: dict[str, Any]
 ) -> LoadedModel:
-    """Build the model of a description and load its weights from a file. Raises RunError as `load_model` does."""
+    """Build the model of a description and load its weights from a file. Raises the same errors as `load_model`."""
     tokenizer, own_digest = described_tokenizer(folder, description)
     config = described_config(folder, description, architectures()[description["kind"]].config)
     with without_weights():  # they are loaded below
@@ -200,10 +200,10 @@ def described_model(
         if isinstance(model, HuggingFaceModel):
             model.network.tie_weights()
     except (SafetensorError, OSError) as error:
-        raise RunError(f"{weights}: can't be read as safetensors ({error}); {AGAIN}.") from None
+        raise RunError(f"{weights}: this file can't be read as safetensors ({error}). {AGAIN}.") from None
     except RuntimeError as error:  # its message has a line for each weight
         reason = " ".join(str(error).split())[:200]
-        raise RunError(f"{weights}: these weights don't fit the model in pairscale.json ({reason}); {AGAIN}.") from None
+        raise RunError(f"{weights}: these weights don't fit the model in pairscale.json ({reason}). {AGAIN}.") from None
     return LoadedModel(model.eval(), tokenizer, config, info, digest, own_digest)
 
 
@@ -212,22 +212,24 @@ def _check_numbers(path: Path, weights: dict[str, Tensor]) -> None:
     for name, weight in weights.items():
         if weight.dtype != torch.float32:
             kind = str(weight.dtype).removeprefix("torch.")
-            raise RunError(f"{path}: {name} is {kind} instead of float32; {AGAIN}.")
+            raise RunError(f"{path}: {name} is {kind} instead of float32. {AGAIN}.")
         if not torch.isfinite(weight).all():
             count = int((~torch.isfinite(weight)).sum())
             raise RunError(
-                f"{path}: {count:,} of the {weight.numel():,} weights in {name} are NaN or infinite; {AGAIN}."
+                f"{path}: {count:,} of the {weight.numel():,} weights in {name} are NaN or infinite. {AGAIN}."
             )
 
 
 def read_description(folder: ModelFolder, kinds: Collection[str]) -> Description:
     """Return pairscale.json. Raises RunError if it is missing or damaged, or if its kind is not one of `kinds`."""
     if not folder.description.exists():
-        raise RunError(f"{folder.description}: file not found. The run has saved no model yet; train it first.")
+        raise RunError(
+            f"{folder.description}: this file does not exist, because no model was saved yet. Train it first."
+        )
     description = read_json(folder.description, Description, RunError, AGAIN, MODEL_VERSION)
     if description["kind"] not in kinds:
         raise RunError(
-            f"{folder.description}: unknown architecture {description['kind']!r:.40}. Install the plug-in that the run "
-            f"was trained with (available: {', '.join(kinds)})."
+            f"{folder.description}: there is no architecture {description['kind']!r:.40}. Install the plug-in that the "
+            f"run was trained with (available: {', '.join(kinds)})."
         )
     return description

@@ -1,4 +1,4 @@
-"""Record where a run's numbers come from, for its manifest: code, versions, machine and cost."""
+"""Record the code, versions, machine and cost behind a run's results in its manifest."""
 
 import os
 import platform
@@ -48,7 +48,7 @@ def git_state() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of Python and of all packages that affect numbers; None for a missing package."""
+    """Return the versions of Python and of all packages that affect results, with None for a missing package."""
     installed: dict[str, str | None] = {"python": platform.python_version()}
     for package in PACKAGES:
         try:

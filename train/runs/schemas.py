@@ -1,4 +1,4 @@
-"""Schemas of a run's files: config.yaml, manifest.json, model/pairscale.json and progress.json."""
+"""Define the schemas of a run's files: config.yaml, manifest.json, model/pairscale.json and progress.json."""
 
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
@@ -41,7 +41,7 @@ class _Machine(TypedDict, total=False):
 
 
 class Manifest(TypedDict, total=False):
-    """Schema of the part of manifest.json that is read back. Any key may be missing, because a new run has few."""
+    """The schema of the part of manifest.json that is read back. Any key may be missing, because a new run has few."""
 
     version: int
     status: Literal["done", "unfinished", "failed"]
@@ -107,13 +107,13 @@ class _StoredRecipe(TypedDict, total=False):
 
 
 class StoredModelConfig(TypedDict):
-    """Schema of the part of config.yaml that scoring reads."""
+    """The schema of the part of config.yaml that scoring reads."""
 
     model: _StoredModel
 
 
 class StoredConfig(StoredModelConfig):
-    """Schema of the part of config.yaml that is read back."""
+    """The schema of the part of config.yaml that is read back."""
 
     sample: _StoredSample
     seed: Count
@@ -132,13 +132,13 @@ def check_stored(config: StoredConfig, where: Path, remedy: str) -> None:
 
 
 class Weights(TypedDict):
-    """Schema of the part of pairscale.json that is read without the model (see train/runs/model_folder.py)."""
+    """The schema of the part of pairscale.json that is read without the model (see train/runs/model_folder.py)."""
 
     digest: Digest
 
 
 class TrainingState(msgspec.Struct, frozen=True):
-    """Schema of progress.json."""
+    """The schema of progress.json."""
 
     words_seen: Count | None = None  # words seen so far
     words: NonNegative | None = None  # words seen at the end of the run

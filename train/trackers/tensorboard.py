@@ -10,7 +10,7 @@ from train.trackers.tracker import Job, LoggerConfig, Tracker, tracker
 
 @tracker("tensorboard")
 class TensorBoardTracker(Tracker):
-    """Write an event file with all points. A resumed run replaces the earlier file."""
+    """A tracker that writes an event file with all points. A resumed run replaces the earlier file."""
 
     def __init__(self, logger: LoggerConfig, job: Job):
         """Prepare to write. Raises ConfigError, before a run begins its work, if TensorBoard is not installed."""

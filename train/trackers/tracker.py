@@ -6,7 +6,7 @@ A tracker is a class with five methods, registered under the name that `logger.n
     class Mine(Tracker):
         def log(self, point: dict[str, float]) -> None: ...
 
-Methods that a tracker does not override do nothing.
+Methods that a tracker does not override don't do anything.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ LOST_LOG = "tracking.log"  # file in a job's folder for the traceback of the err
 
 @dataclass(kw_only=True)
 class LoggerConfig:
-    """Where to send metrics, in addition to metrics.csv."""
+    """The settings for where to send metrics, in addition to metrics.csv."""
 
     name: str  # name of the tracker
     project: str | None = None  # wandb: project; null: W&B's default
     entity: str | None = None  # wandb: user or team; null: the default of the key
-    # wandb: null means online if there is a key and a network, else offline
+    # wandb: null means online if there is a key and a network, and offline otherwise
     mode: Literal["online", "offline", "disabled"] | None = None
     tags: list[str] = field(default_factory=list)  # wandb: tags of the W&B run
     # wandb: what to upload: the model when a run is done, or each checkpoint as it is written.
@@ -45,7 +45,7 @@ class LoggerConfig:
 
 @dataclass(frozen=True)
 class Job:
-    """The work to track: a command's work on one run or, for the analysis, on one study."""
+    """The work to track, which is a command's work on one run or, for the analysis, on one study."""
 
     kind: Literal["train", "eval", "analysis"]
     name: str  # run id, or name of the study
@@ -56,7 +56,7 @@ class Job:
 
 
 class Tracker:
-    """Track one job, from construction to `finish`. Constructing a tracker for the same job again continues it.
+    """A tracker of one job, from construction to `finish`. Constructing it for the same job again continues it.
 
     Methods may raise any error: `tracked` reports the first one, and the job continues without its tracker.
     """
@@ -101,7 +101,7 @@ def tracker(name: str) -> Callable[[T], T]:
 
 
 def trackers() -> Mapping[str, type[Tracker]]:
-    """Return all trackers by name, including those of plug-ins."""
+    """Return all trackers by name, including those from plug-ins."""
     load_members(__name__.rpartition(".")[0])
     return _TRACKERS
 
@@ -127,7 +127,7 @@ class _Guarded:
             self._report(error)
 
     def __getattr__(self, method: str) -> Callable[..., None]:
-        """Return a method of the tracker that raises nothing. After an error, only `finish` does anything."""
+        """Return a method of the tracker that doesn't raise errors. After an error, only `finish` does anything."""
 
         def call(*arguments: Any, **options: Any) -> None:
             if method == "log":

@@ -1,4 +1,4 @@
-"""Track runs with Weights & Biases (logger=wandb). Imports wandb only when it is used.
+"""Track runs with Weights & Biases (logger=wandb). This module imports wandb only when needed.
 
     job        name in W&B        contents
     train      <run id> train     configuration, curves over words seen, sizes and speeds
@@ -6,7 +6,7 @@
     analysis   <study> analysis   learning curves and slopes
 
 All runs of a study form a group. Scoring is a separate W&B run, because a W&B run has only one job type and one writing
-process, and because pretrained models have no training run. The id of a W&B run is made of study, name and kind of job,
+process. Also, pretrained models have no training run. The id of a W&B run is made of study, name and kind of job,
 so a resumed job continues its W&B run. Offline, it gets another folder with the same id, and `wandb sync` joins them.
 
 W&B writes through a separate process (wandb-core). SLURM's signals reach it, too, so it may end before we do. If it
@@ -69,7 +69,7 @@ class WandbTracker(Tracker):
                 resume="allow",
                 dir=str(job.folder),
                 config=dict(job.config),
-                # Its lines would disturb our progress display, and our output needs no copy.
+                # Its lines would disturb our progress display, and our output doesn't need a copy.
                 settings=wandb.Settings(silent=True, console="off"),
             )
             try:
@@ -88,7 +88,7 @@ class WandbTracker(Tracker):
             if job.kind == "train":
                 self.run.define_metric("words_seen")
                 self.run.define_metric("*", step_metric="words_seen")
-            # Online, a resumed run knows its summary and so the last point of its curves.
+            # Online, the summary of a resumed run contains the last point of its curves.
             self.words_seen = float(self.run.summary.get("words_seen", -1))  # type: ignore[no-untyped-call]
             self._environment = stack.pop_all()
 
@@ -169,7 +169,7 @@ def _answer(call: Callable[[], T], seconds: float = CALL_SECONDS) -> T:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Return the result of `call`, or raise TimeoutError after `seconds`; its thread then continues to wait."""
+    """Return the result of `call`, or raise TimeoutError after `seconds`. Its thread then continues to wait."""
     outcome: Future[T] = Future()
 
     def work() -> None:
@@ -191,7 +191,7 @@ def _leave_service() -> None:
 
 
 def _mode(requested: str | None) -> Any:
-    """Return logger.mode or WANDB_MODE if set; otherwise "online" if there is a key and W&B answers, or "offline"."""
+    """Return logger.mode or WANDB_MODE if set. Otherwise, "online" needs a key and an answer from W&B."""
     if mode := requested or os.environ.get("WANDB_MODE"):
         return mode
     from wandb.sdk import wandb_setup
@@ -211,7 +211,7 @@ def has_key(url: str) -> bool:
 
 @cache
 def answers(url: str) -> bool:
-    """Return True if a server gives any answer within NETWORK_SECONDS; report once if it does not."""
+    """Return True if a server gives any answer within NETWORK_SECONDS. Report once if it does not."""
     import requests
 
     try:  # in a thread, because a name lookup without a network has no time limit

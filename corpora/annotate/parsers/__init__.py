@@ -1,1 +1,1 @@
-"""Parsers, one per file, which turn the output of a model into Trees. parser.py has their interface and registry."""
+"""Provide parsers, one per file, which turn the output of a model into Trees. parser.py defines their interface."""

@@ -1,4 +1,4 @@
-"""Read existing trees in CoNLL-U, from gold treebanks or from text that was parsed elsewhere."""
+"""Read existing CoNLL-U trees from gold treebanks, or from text that was parsed with other tools."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ class ConlluParser(Parser):
 
     @classmethod
     def digest(cls, config: ConlluConfig, corpus: CorpusConfig) -> str:
-        """Return a digest of the files in their order. Raises ConfigError or InputError if there are none."""
+        """Return a digest of the files in order. Raises ConfigError or InputError if there are none."""
         try:
             paths = [file.path for file in source_files(_source(config, corpus))]
             check_present(paths)
@@ -38,23 +38,23 @@ class ConlluParser(Parser):
         return sha256_json(list(map(sha256_file, paths)))
 
     def trees(self, sentences: Sequence[str], first: int) -> Iterator[Tree]:
-        """Yield the trees of sentences. Raises InputError, with file and line, if the files have other sentences."""
+        """Yield the trees of sentences. Raises InputError, with file and line, if the files contain other sentences."""
         parsed = islice(self.sentences, first - self.next, None)
         self.next = first + len(sentences)
         for number, sentence in enumerate(sentences, start=first):
             one = next(parsed, None)
             if one is None:
                 raise InputError(
-                    f"{self.last}: all files end after {number:,} sentences, but the text continues with "
+                    f"{self.last}: the files contain only {number:,} sentences, but the text continues with "
                     f'"{sentence[:60]}". Parse the current text again.'
                 )
             yield tree_of(one, sentence)
 
 
 def _source(config: ConlluConfig, corpus: CorpusConfig) -> ConlluCorpusConfig:
-    """Return the corpus to read trees from: the given corpus, or one with the files of parser.path.
+    """Return the corpus to read trees from. This is the given corpus, or one with the files of parser.path.
 
-    Raises ConfigError if there is no parser.path and the corpus has no trees.
+    Raises ConfigError if parser.path is not set and the corpus has no trees.
     """
     if config.path is not None:
         return ConlluCorpusConfig(
@@ -65,12 +65,14 @@ def _source(config: ConlluConfig, corpus: CorpusConfig) -> ConlluCorpusConfig:
             published_splits=False,
         )
     if not isinstance(corpus, ConlluCorpusConfig):
-        raise ConfigError("parser.path: not set. Give the CoNLL-U files with the trees, or use corpus=conllu.")
+        raise ConfigError(
+            "parser.path: this setting is missing. Set it to the CoNLL-U files with the trees, or use corpus=conllu."
+        )
     return corpus
 
 
 def _sentences(source: ConlluCorpusConfig) -> Iterator[ConlluSentence]:
-    """Return the sentences of a corpus with their annotations, in the order of its text."""
+    """Return the annotated sentences of a corpus, in the order of its text."""
     parsed = chain.from_iterable(conllu_sentences(file.path) for file in source_files(source))
     if (share := source.share) is None:
         return parsed
@@ -80,15 +82,15 @@ def _sentences(source: ConlluCorpusConfig) -> Iterator[ConlluSentence]:
 
 
 def tree_of(parsed: ConlluSentence, sentence: str) -> Tree:
-    """Return the tree of a sentence of the text, whose spaces may differ from those of the parsed sentence.
+    """Return the tree of a sentence of the text. Its spaces may differ from the parsed sentence's spaces.
 
     Raises InputError, with file and line, if the words differ or don't form a tree.
     """
     spans = align(sentence, parsed.tokens)
     if spans is None:
         raise InputError(
-            f'{parsed.file}:{parsed.line}: the text has "{sentence[:60]}" here, not "{parsed.text[:60]}". Parse the '
-            "current text again."
+            f'{parsed.file}:{parsed.line}: this sentence is "{parsed.text[:60]}", but the text continues with '
+            f'"{sentence[:60]}". Parse the current text again.'
         )
     places, first = [], 0
     for span, size in zip(spans, parsed.sizes, strict=True):
@@ -102,26 +104,34 @@ def tree_of(parsed: ConlluSentence, sentence: str) -> Tree:
     for name, values in (("upos", upos), ("deprel", relations)):
         if "" in values:
             line = parsed.lines[values.index("")]
-            raise InputError(f"{parsed.file}:{line}: this word has no {name}, which every word of an annotation needs.")
+            raise InputError(
+                f"{parsed.file}:{line}: this word has no {name}, which every word of an annotation needs. Add it."
+            )
     lemmas = ["_" if word["form"] == "_" else lemma for word, lemma in zip(parsed.words, lemmas, strict=True)]
     return Tree(sentence, starts, ends, lemmas, upos, xpos, feats, _heads(parsed), relations)
 
 
 def _heads(parsed: ConlluSentence) -> list[int]:
-    """Return the index of each word's head; the root is its own head. Raises InputError unless they form one tree."""
+    """Return the index of each word's head. The root is its own head. Raises InputError unless they form one tree."""
     heads = []
     for index, (word, line) in enumerate(zip(parsed.words, parsed.lines, strict=True)):
         head, most = word["head"], len(parsed.words)
         if not (head.isascii() and head.isdecimal() and int(head) <= most and int(head) != index + 1):
-            raise InputError(f"{parsed.file}:{line}: head {head}: must be 0 or the id of another word (1 to {most}).")
+            raise InputError(
+                f"{parsed.file}:{line}: head {head} is not valid. Use 0 or the id of another word (1 to {most})."
+            )
         heads.append(int(head) - 1 if int(head) else index)
     roots = [index for index, head in enumerate(heads) if head == index]
     if len(roots) != 1:
-        raise InputError(f"{parsed.file}:{parsed.line}: this sentence has {len(roots)} roots, but must have one.")
+        raise InputError(
+            f"{parsed.file}:{parsed.line}: this sentence has {len(roots)} roots. Correct its heads, so that it has one."
+        )
     for index in range(len(heads)):
         for _ in heads:  # no path to the root is longer
             index = heads[index]
         if heads[index] != index:
             where = f"{parsed.file}:{parsed.lines[index]}"
-            raise InputError(f"{where}: word {index + 1}: its heads lead back to it instead of to the root.")
+            raise InputError(
+                f"{where}: word {index + 1} is among its own heads. Correct the heads, so that they lead to the root."
+            )
     return heads

@@ -1,4 +1,4 @@
-"""The interface of parsers. The class of a configuration names its parser (corpora/config.py)."""
+"""Define the interface of parsers. A parser's configuration class names the parser (corpora/config.py)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from pairscale.errors import ConfigError
 
 
 class Parser(ABC):
-    """Base class of parsers. Each process has its own parser."""
+    """The base class of parsers. Each process has its own parser."""
 
     packages: ClassVar[tuple[str, ...]] = ()  # installed packages whose versions can affect trees
 
@@ -41,7 +41,8 @@ def parser_of(config: ParserConfig) -> type[Parser]:
         versions(chosen)
     except (PackageNotFoundError, ModuleNotFoundError) as error:
         raise ConfigError(
-            f"parser={config.name}: needs {error.name}, which is not installed. Install it: pip install {error.name}"
+            f"parser={config.name}: this parser needs {error.name}, which is not installed. Install it: "
+            f"pip install {error.name}"
         ) from None
     return chosen
 

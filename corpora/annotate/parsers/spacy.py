@@ -1,4 +1,4 @@
-"""Parse with a spaCy pipeline that was trained on a treebank of Universal Dependencies (docs/guides/parsers.md)."""
+"""Parse with a spaCy pipeline that was trained on a Universal Dependencies treebank (docs/guides/parsers.md)."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,12 +20,12 @@ NEEDED = {
     "token.lemma": "lemmatizer",
 }  # each attribute and the component that usually sets it
 SUPERFLUOUS = ["ner", "entity_ruler", "entity_linker", "senter", "sentencizer", "textcat"]
-# Relations that Universal Dependencies lack, but spaCy's own English and German models have.
+# Relations of spaCy's own English and German models that Universal Dependencies lack.
 FOREIGN = frozenset(["pobj", "dobj", "nsubjpass", "sb", "oa"])
 
 
 class SpacyParser(Parser):
-    """A spaCy pipeline. If it finds several sentences in a sentence of the text, `one_root` joins them."""
+    """A spaCy pipeline. If it splits a sentence of the text into several sentences, `one_root` joins them."""
 
     packages = ("spacy", "thinc")
 
@@ -36,25 +36,29 @@ class SpacyParser(Parser):
             self.nlp = spacy.load(config.model, exclude=SUPERFLUOUS)
         except (OSError, ValueError, KeyError, ImportError) as error:
             reason = " ".join(str(error).split())[:200]
-            raise InputError(f"parser.model={config.model}: spaCy cannot load this pipeline ({reason}).") from None
+            raise InputError(
+                f"parser.model={config.model}: spaCy can't load this pipeline ({reason}). Use the name of an installed "
+                "package, or a folder."
+            ) from None
         _check(config.model, self.nlp)
         self.nlp.max_length = sys.maxsize  # maximum length of a text in characters
 
     @classmethod
     def digest(cls, config: SpacyConfig, corpus: CorpusConfig) -> str:
-        """Return a digest of the names and contents of all files of the model, a folder or an installed package."""
+        """Return a digest of the names and contents of the model's files, in its folder or installed package."""
         folder = Path(config.model).expanduser()
         if not folder.exists() and config.model.isidentifier() and (installed := find_spec(config.model)):
             folder = Path((installed.submodule_search_locations or [config.model])[0])
         files = sorted(file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
         if not files:
             raise InputError(
-                f"parser.model={config.model}: there is no such folder, and no package with this name is installed."
+                f"parser.model={config.model}: there is no such folder or installed package. Correct the name, or "
+                "install the package."
             )
         return sha256_json({file.relative_to(folder).as_posix(): sha256_file(file) for file in files})
 
     def trees(self, sentences: Sequence[str], first: int) -> Iterator[Tree]:
-        with self.nlp.memory_zone():  # otherwise the words of the whole text would stay in memory
+        with self.nlp.memory_zone():  # otherwise, the words of the whole text would stay in memory
             docs = self.nlp.pipe(map(self._one_sentence, sentences), batch_size=BATCH)
             for sentence, doc in zip(sentences, docs, strict=True):
                 spans = align(sentence, [token.text for token in doc])
@@ -74,16 +78,16 @@ class SpacyParser(Parser):
                 )
 
     def _one_sentence(self, text: str) -> Any:
-        doc = self.nlp.make_doc(" ".join(text.split()))  # spaCy makes words of additional white space
+        doc = self.nlp.make_doc(" ".join(text.split()))  # spaCy would turn additional white space into words
         for token in doc:
             token.is_sent_start = token.i == 0
         return doc
 
 
 def one_root(heads: list[int], relations: list[str]) -> None:
-    """Join several trees into one, in place, by making all roots after the first its dependents (parataxis).
+    """Join several trees into one, in place. All roots become dependents of the first root (parataxis).
 
-    A sentence of the text stays one sentence even if a parser finds several in it, such as list items or quotations.
+    A sentence of the text stays one sentence even if a parser splits it, for example into list items or quotations.
     """
     roots = [index for index, head in enumerate(heads) if head == index]
     for index in roots[1:]:
@@ -93,17 +97,18 @@ def one_root(heads: list[int], relations: list[str]) -> None:
 
 
 def _check(model: str, nlp: Any) -> None:
-    """Raise ConfigError if a pipeline lacks a component that annotations need, or has other relations."""
+    """Raise ConfigError if a pipeline lacks a component that annotations need, or uses other relations."""
     given = {attribute for name in nlp.pipe_names for attribute in nlp.get_pipe_meta(name).assigns}
     if "attribute_ruler" in nlp.pipe_names:  # it may set any attribute
         given |= {"token.pos", "token.morph"}
     if missing := dict.fromkeys(name for attribute, name in NEEDED.items() if attribute not in given):
         raise ConfigError(
-            f"parser.model={model}: has no {', '.join(missing)} (only {', '.join(nlp.pipe_names) or 'no components'}). "
-            "An annotation needs heads, relations, UPOS tags, features and lemmas."
+            f"parser.model={model}: this pipeline has no {', '.join(missing)} (it has "
+            f"{', '.join(nlp.pipe_names) or 'no components'}). Use a pipeline that predicts heads, relations, UPOS "
+            "tags, features and lemmas, because an annotation needs them."
         )
     if foreign := sorted(FOREIGN & set(nlp.get_pipe("parser").labels if nlp.has_pipe("parser") else ())):
         raise ConfigError(
-            f"parser.model={model}: its relations ({', '.join(foreign)}) are not those of Universal Dependencies. "
-            "Train a parser on a treebank that uses them (docs/guides/parsers.md)."
+            f"parser.model={model}: this pipeline uses relations that Universal Dependencies lack "
+            f"({', '.join(foreign)}). Train a parser on a treebank of Universal Dependencies (docs/guides/parsers.md)."
         )

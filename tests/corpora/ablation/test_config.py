@@ -22,7 +22,7 @@ def test_a_dose_is_the_same_however_it_is_written(share: Fraction):
 
 @pytest.mark.parametrize("dose", ["-0.1", "1.1", "9/8", "1/0", "half", "", None, True, [0.5], "nan"])
 def test_a_dose_that_is_no_share_is_refused(dose):
-    with pytest.raises(ConfigError, match=r"ablate\.dose=.*: must be a share from 0 to 1, such as 1/8 or 0\.125"):
+    with pytest.raises(ConfigError, match=r"ablate\.dose=.*: .* share from 0 to 1\. .* 1/8 or 0\.125"):
         AblateConfig(action="remove", dose=dose)
 
 
@@ -34,9 +34,9 @@ def test_a_dose_of_one_is_the_text_as_it_is():
 def test_only_what_acts_needs_a_filter():
     with pytest.raises(ConfigError, match=r"ablate\.action=remove: no construction is chosen\. Add filter=NAME"):
         compose("train", ["corpus=toy", "ablate.action=remove"])
-    with pytest.raises(ConfigError, match=r"ablate\.dose=1/2 with ablate\.action=keep_only: .* Leave out ablate\.dose"):
+    with pytest.raises(ConfigError, match=r"ablate\.dose=1/2 with ablate\.action=keep_only: .* ablate\.dose"):
         compose("train", ["corpus=toy", "filter=passive", "ablate.action=keep_only", "ablate.dose=0.5"])
-    with pytest.raises(ConfigError, match=r"ablate\.action=drop: must be one of .*remove"):
+    with pytest.raises(ConfigError, match=r"ablate\.action=drop: .*must be one of .*remove"):
         compose("train", ["corpus=toy", "filter=passive", "ablate.action=drop"])
 
 

@@ -60,7 +60,7 @@ def test_a_text_without_lemmas_has_no_frequencies(tmp_path):
     lines = [line.split("\t") for line in CONLLU.splitlines()]
     without = "\n".join("\t".join([*row[:2], "_", *row[3:]]) if len(row) == 10 else row[0] for row in lines) + "\n\n"
     text, layer = annotated(tmp_path, without)
-    with pytest.raises(ConfigError, match="has no lemmas, but a control is matched by the frequencies"):
+    with pytest.raises(ConfigError, match=r"has no lemmas, .* frequency"):
         mean_log_frequencies(words_of_sentences(text, layer), np.ones(5, np.bool_))
 
 

@@ -209,7 +209,7 @@ def test_a_rewriting_is_listed_with_both_forms(words, tmp_path):
     [
         (
             ["filter=npi_only", "ablate.action=remove"],
-            "filter=npi_only: this filter matches no sentence of the train split",
+            "filter=npi_only: this filter doesn't match any sentence of the train split",
         ),
         (
             ["filter=existential_there", "ablate.action=replace"],
@@ -230,7 +230,7 @@ def test_what_cannot_be_done_is_told_in_a_line(words, overrides, message):
 
 
 def test_a_sample_larger_than_what_is_left_is_told(words):
-    message = r"train split of conllu has only 150 words without what ablate\.action=keep_only leaves out\."
+    message = r"train split of conllu has only 150 words without .* ablate\.action=keep_only leaves out\."
     with pytest.raises(ConfigError, match=message):
         _ = corpus_of(words, "keep_only", "sample.size=200").drawn
 

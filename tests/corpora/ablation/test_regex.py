@@ -152,8 +152,8 @@ def test_a_size_above_what_is_left_is_an_error(file):
 @pytest.mark.parametrize(
     ("overrides", "words_of_message"),
     [
-        (["filter.regex='(a'", "filter.name=a"], ["filter.regex=(a", "not a regular expression"]),
-        (["filter.regex=zebra", "filter.name=a"], ["filter.regex=zebra", "matches no sentence"]),
+        (["filter.regex='(a'", "filter.name=a"], ["filter.regex=(a", "regular expression"]),
+        (["filter.regex=zebra", "filter.name=a"], ["filter.regex=zebra", "doesn't match any sentence"]),
         (["filter.regex=''", "filter.name=a"], ["filter=a", "leaves out every sentence"]),
         (["filter.regex=ever"], ["filter.name"]),
         (["filter.name=a"], ["filter.regex"]),
@@ -206,7 +206,7 @@ def test_a_text_is_searched_once_and_matches_are_checked(file, tmp_path, monkeyp
     assert corpus(text_file, EVER, size="10").intervention.matching.tolist() == found
     (place,) = (tmp_path / "store" / "local").glob("matches-*")
     np.save(place / "sentences.npy", np.arange(3))
-    with pytest.raises(StoreError, match="its digest differs from its manifest"):
+    with pytest.raises(StoreError, match="'digest' differs from the folder's manifest"):
         _ = corpus(text_file, EVER, size="10").intervention
 
 

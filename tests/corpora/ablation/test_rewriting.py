@@ -148,13 +148,13 @@ PATTERN = [{"RIGHT_ID": "verb", "RIGHT_ATTRS": {"POS": "VERB"}}]
     ("rule", "message"),
     [
         ("{verb} {theme}", r"rewrite\[0\]={verb} {theme}: the pattern has no node 'theme'. Use verb"),
-        ("{verb", r"braces must contain a node, as in {verb}, {theme\.\.\.}, {noun:other} or {-article}"),
-        ("{verb:passive}", "braces must contain a node"),
-        ("run", "must contain at least one node, and each node at most once"),
-        ("{verb} {verb}", "must contain at least one node, and each node at most once"),
-        (["{verb}", "{verb}"], "must be a rule, or a list of 1 \\(one per pattern\\)"),
-        ([3], r"rewrite\[0\]=3: must be a string such as"),
-        (3, "must be a rule, or a list of 1"),
+        ("{verb", r"braces .* a node.* {verb}, {theme\.\.\.}, {noun:other} or {-article}"),
+        ("{verb:passive}", "braces .* a node"),
+        ("run", "=run: .* at least one node"),
+        ("{verb} {verb}", "={verb} {verb}: .* each only once"),
+        (["{verb}", "{verb}"], r"=\['{verb}', '{verb}'\]: .* rules as there are patterns \(1\)"),
+        ([3], r"\[0\]=3: .* string"),
+        (3, r"rewrite=3: .* patterns \(1\)"),
     ],
 )
 def test_what_is_no_rule_is_told(rule, message):

@@ -118,7 +118,7 @@ def test_a_dry_run_says_what_is_there_and_writes_nothing(tmp_path, pipeline, sma
     before = files_of(layer.folder)
     capsys.readouterr()
     annotate(dry)
-    assert re.search(r"5 of 6 parts: .*\n\d+ words to be parsed: about .* words/s", capsys.readouterr().out)
+    assert re.search(r"5 of 6 parts: .*\n.* \d+ words .* about .* words/s", capsys.readouterr().out)
     assert files_of(layer.folder) == before
 
 
@@ -161,12 +161,12 @@ def test_a_share_of_a_treebank_has_the_trees_of_its_documents(tmp_path):
 
 def test_trees_of_another_text_name_file_and_line(tmp_path):
     words = words_of(tmp_path, 6, "parser=conllu", f"parser.path={tmp_path}/gold.conllu", "processes=1")
-    with pytest.raises(InputError, match=r'gold.conllu:1: the text has "The fox .*\. 0" here, not "The fox .*\."'):
+    with pytest.raises(InputError, match=r'gold.conllu:1: .*"The fox .*\.", .* "The fox .*\. 0"'):
         annotate(compose("annotate", words))
     text = prepare(compose("annotate", words)).text
     lines = [f"# text = {sentence}\n1\t{sentence}\t_\tX\t_\t_\t0\troot\t_\t_" for sentence in text.sentences(range(6))]
     write(tmp_path, "\n\n".join(lines[:5]))
-    with pytest.raises(InputError, match=r"gold.conllu: all files end after 5 sentences"):
+    with pytest.raises(InputError, match=r"gold.conllu: .* 5 sentences"):
         annotate(compose("annotate", words))
     write(tmp_path, "\n\n".join(lines))
     assert [tree.sentence for tree in annotate(compose("annotate", words)).trees([5])] == [text.sentence(5)]
@@ -175,15 +175,15 @@ def test_trees_of_another_text_name_file_and_line(tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("6\tnsubj:pass", "6\tnsubj:pass\t_", r":4: 11 columns"),
-        ("3\tthat", "4\tthat", r":5: id 4"),
+        ("6\tnsubj:pass", "6\tnsubj:pass\t_", r":4: .* 11 columns"),
+        ("3\tthat", "4\tthat", r":5: the id .* is 4"),
         ("3\tthat", "x\tthat", r":5: .*'x' is not a valid ID"),
         ("text = The fox", "text = The dog", r":1: \"# text = The dog .*\" does not match the words \"The fox"),
         ("2-3\tdon't", "2-9\tdon't", r":28: the last multi-word token lacks 4"),
         ("SpaceAfter=No\n9\t.\t.\tPUNCT", "SpaceAfter=No\n9\t.\t.\t_", r":11: this word has no upos"),
         ("2\tdet\t_\t_", "12\tdet\t_\t_", r":3: head 12"),
         ("2\tdet\t_\t_", "0\troot\t_\t_", r":1: this sentence has 2 roots"),
-        ("NOUN\tNN\tNumber=Sing\t6", "NOUN\tNN\tNumber=Sing\t1", r":[34]: word [12]: its heads lead back to it"),
+        ("NOUN\tNN\tNumber=Sing\t6", "NOUN\tNN\tNumber=Sing\t1", r":[34]: word [12] is among its own heads"),
     ],
 )  # fmt: skip
 def test_broken_conllu_is_refused_with_file_and_line(tmp_path, before, after, message):
@@ -197,14 +197,14 @@ def test_broken_input_ends_the_command_with_one_line(tmp_path):
     words = ["corpus=conllu", f"corpus.path={file}", "parser=conllu", f"paths.store={tmp_path}/store"]
     done = run_command("corpora.annotate", *words)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert "broken.conllu:5: id 4" in done.stderr
+    assert "broken.conllu:5: the id" in done.stderr
 
 
 def test_only_a_treebank_has_trees_of_its_own(tmp_path):
     words = words_of(tmp_path, 6, "parser=conllu")
-    with pytest.raises(ConfigError, match=r"parser.path: not set"):
+    with pytest.raises(ConfigError, match=r"parser.path: "):
         annotate(compose("annotate", words))
-    with pytest.raises(InputError, match=r"parser.path=.*none.conllu: file not found"):
+    with pytest.raises(InputError, match=r"parser.path=.*none.conllu: this file does not exist"):
         annotate(compose("annotate", [*words, f"parser.path={tmp_path}/none.conllu"]))
 
 
@@ -212,7 +212,7 @@ def test_only_a_treebank_has_trees_of_its_own(tmp_path):
 def test_errors_of_a_model_reach_the_command_from_its_processes(tmp_path, pipeline, small_parts):
     folder = spacy_pipeline(tmp_path / "without", ("parser", "morphologizer"), updates=0)
     config = compose("annotate", words_of(tmp_path, 40, f"parser.model={folder}", "processes=2"))
-    with pytest.raises(ConfigError, match=r"has no lemmatizer \(only parser, morphologizer"):
+    with pytest.raises(ConfigError, match=r"has no lemmatizer \(it has parser, morphologizer"):
         annotate(config)
 
 

@@ -82,13 +82,13 @@ def test_a_pipeline_that_lacks_a_component_names_it(model, missing):
 
     folder = model.parent / f"without-{missing}"
     spacy.load(model, exclude=[missing]).to_disk(folder)
-    with pytest.raises(ConfigError, match=rf"{folder}: has no {missing.removeprefix('trainable_')} \(only tagger"):
+    with pytest.raises(ConfigError, match=rf"{folder}: .* no {missing.removeprefix('trainable_')} .*tagger"):
         load(folder)
 
 
 def test_relations_of_other_schemes_are_refused(model, monkeypatch):
     monkeypatch.setattr("corpora.annotate.parsers.spacy.FOREIGN", frozenset(["acl:relcl"]))
-    with pytest.raises(ConfigError, match=r"\(acl:relcl\) are not those of Universal Dependencies"):
+    with pytest.raises(ConfigError, match=r"Universal Dependencies .*\(acl:relcl\)"):
         load(model)
 
 
@@ -97,7 +97,7 @@ def test_missing_and_damaged_models_are_refused(tmp_path):
         with pytest.raises(InputError, match=rf"parser.model={name}"):
             SpacyParser.digest(SpacyConfig(name="spacy", model=name), NO_CORPUS)
     (tmp_path / "config.cfg").write_text("nonsense")
-    with pytest.raises(InputError, match=r"parser.model=.*: spaCy cannot load this pipeline"):
+    with pytest.raises(InputError, match=r"parser.model=.*: spaCy can't load"):
         load(tmp_path)
 
 

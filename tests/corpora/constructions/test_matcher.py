@@ -203,7 +203,7 @@ def test_a_regular_expression_that_takes_too_long_raises_an_error(monkeypatch):
     word = "a" * 80 + "b"
     tree = Tree(word, [0], [len(word)], *[["x"]] * 4, [0], ["root"])
     matcher = Matcher(config([[{"RIGHT_ID": "a", "RIGHT_ATTRS": {"ORTH": {"REGEX": "(a|aa)+$"}}}]]))
-    with pytest.raises(ConfigError, match=r"patterns\[0\], node 0 \(a\): ORTH: REGEX=\(a\|aa\)\+\$: takes more than"):
+    with pytest.raises(ConfigError, match=r"patterns\[0\], node 0 \(a\): ORTH: REGEX=\(a\|aa\)\+\$: .* more than"):
         matcher.occurrences(tree)
 
 
@@ -217,10 +217,10 @@ def joined(**other: object) -> list[dict]:
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ([], r"must be a list of nodes"),
-        ([ANCHOR, ANCHOR], r"node 1: keys RIGHT_ID, RIGHT_ATTRS"),
+        ([], r"not a list of nodes"),
+        ([ANCHOR, ANCHOR], r"node 1: .* keys \(RIGHT_ID, RIGHT_ATTRS\)"),
         (joined(RIGHT_ID="a"), r"node 1: RIGHT_ID=a"),
-        (joined(LEFT_ID="c"), r"node 1 \(b\): LEFT_ID=c: .* one of a"),
+        (joined(LEFT_ID="c"), r"node 1 \(b\): LEFT_ID=c: .* Use a"),
         (joined(REL_OP=">+>"), r"node 1 \(b\): REL_OP=>\+>"),
         (joined(RIGHT_ATTRS=["POS"]), r"node 1 \(b\): RIGHT_ATTRS="),
         (joined(RIGHT_ATTRS={"LENGTH": "3"}), r"node 1 \(b\): attribute=LENGTH"),

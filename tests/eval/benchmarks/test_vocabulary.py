@@ -224,7 +224,7 @@ def test_vocabularies_that_cannot_be_used_raise_errors(configs, tmp_path):
     of_study, values = {"vocabulary": "study"}, dataclasses.asdict(configs["other"])
     for more, change, error, message in (
         (of_study, {"study": None}, ConfigError, "no study is chosen. Add study=NAME"),
-        (of_study, {"study": "t"}, RunError, "no study “t”"),
+        (of_study, {"study": "t"}, RunError, "no study 't'"),
         (
             {"vocabulary": "run"},
             {"model": {"name": "hf", "path": "gpt2"}},

@@ -196,9 +196,9 @@ def test_a_list_of_methods_serves_models_of_both_kinds():
         ("method.penlp.alpha=1", r"method\.penlp.*Did you mean 'pen_lp'\?"),
         ("method=[pen_pl]", r"'pen_pl'\. Did you mean 'pen_lp'\?"),
         ("method=[best]", r"'best'\. Available: ab_prompt, "),
-        ("method.pen_lp.alpha=long", r"method\.pen_lp\.alpha=long: must be a number"),
-        ("method.pen_lp.alpha=11", r"alpha=11: must be .*from 0 to 10"),
-        ("method=[morcela]", r"method\.morcela\.beta, method\.morcela\.gamma: not set"),
+        ("method.pen_lp.alpha=long", r"method\.pen_lp\.alpha=long: .*must be a number"),
+        ("method.pen_lp.alpha=11", r"alpha=11: .*must be .*from 0 to 10"),
+        ("method=[morcela]", r"method\.morcela\.beta, method\.morcela\.gamma: .*no default"),
     ],
 )
 def test_unknown_methods_and_unusable_parameters_raise_errors(override, message):

