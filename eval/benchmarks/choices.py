@@ -24,6 +24,9 @@ _KEY = ["paradigm", "pair_id", "template", "trial"]  # of the rows of one item i
 def read_choices(cells: pd.DataFrame, columns: Mapping[str, Sequence[str]], config: BenchmarkConfig) -> pd.DataFrame:
     """Return the columns good, bad, options, contexts and gold of eval.scores.schemas.ITEMS.
 
+    For readers, good is the right option with its context, and bad consists of the other options (with their contexts,
+    if these differ).
+
     Args:
         cells: The table (N rows), indexed by the places of its rows.
         columns: The names of the columns with the options (or good and bad), the context and the label.
@@ -49,8 +52,10 @@ def read_choices(cells: pd.DataFrame, columns: Mapping[str, Sequence[str]], conf
             for context, option in joined
         ]
         gold = 0 if labels[number] is None else _gold(str(labels[number]), options, config.labels, where)
-        others = " | ".join(option for place, option in enumerate(options) if place != gold)
-        rows.append((options[gold], others, options, read, gold))
+        texts = [context + option for context, option in zip(read, options, strict=True)]
+        others = options if len(set(read)) == 1 else texts
+        bad = " | ".join(text for place, text in enumerate(others) if place != gold)
+        rows.append((texts[gold], bad, options, read, gold))
     return pd.DataFrame(rows, cells.index, ["good", "bad", "options", "contexts", "gold"])
 
 

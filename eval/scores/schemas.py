@@ -41,7 +41,8 @@ ITEMS = pa.schema(
         ("two_prefix_method", pa.bool_()),
         *((f"one_prefix_{part}", pa.string()) for part in ("prefix", "word_good", "word_bad")),
         *((f"two_prefix_{part}", pa.string()) for part in ("prefix_good", "prefix_bad", "word")),
-        # Choices, and pairs with a context: good is the right option, and bad consists of all others. Null otherwise.
+        # Choices, and pairs with a context: good is the right option after its context, and bad consists of all others.
+        # These columns are null for other pairs.
         ("options", pa.list_(pa.string())),  # in the order of the table
         ("contexts", pa.list_(pa.string())),  # the text before each option, which is read but not scored
         ("gold", pa.int32()),  # number of the right option, from 0

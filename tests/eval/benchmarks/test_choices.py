@@ -44,8 +44,8 @@ def test_items_of_babylm_are_read(name, file, row, paradigm, phenomenon, texts, 
     (item,) = load(tmp_path, [row], name=name, file=file).pairs.to_dict("records")
     assert (item["paradigm"], item["phenomenon"], item["gold"], item["ties"]) == (paradigm, phenomenon, 0, "half")
     assert [context + option for context, option in zip(item["contexts"], item["options"], strict=True)] == texts
-    assert item["good"] == item["options"][0]
-    assert item["bad"] == " | ".join(item["options"][1:])
+    assert item["good"] == texts[0]
+    assert item["bad"] == " | ".join(texts[1:] if name == "comps" else item["options"][1:])
 
 
 def test_hanzi_with_unknown_tokens_are_wrong_by_configuration(tmp_path):
@@ -63,7 +63,7 @@ def test_hanzi_with_unknown_tokens_are_wrong_by_configuration(tmp_path):
 def test_labels_are_numbers_letters_texts_or_listed(label, overrides, gold, tmp_path):
     pairs = load(tmp_path, [MORE | {"right": label}], COLUMNS, *overrides).pairs
     assert pairs["gold"].tolist() == [gold]
-    assert pairs["good"].tolist() == [MORE["answers"][gold]]
+    assert pairs["good"].tolist() == [f"Who barks? {MORE['answers'][gold]}"]
 
 
 @pytest.mark.parametrize(
