@@ -1,14 +1,14 @@
 """Turn score files into learning curves, tables, figures and a report. The analysis never loads a model.
 
-Everything starts from one long table, which study/ makes from run folders and sources/ makes from published numbers.
-Each statistic is a function from that table to another table (curves/):
+Everything starts from one long table. study/ builds it from run folders, and sources/ builds it from external results.
+Each statistic (curves/) is a function that takes this table and returns another one:
 
     from analysis import accuracies, compare, fit_curves
     slopes = fit_curves(accuracies("mine"))
 
-figures/ and report/ turn these tables into figures and sentences. run.py is `python -m analysis`, whose page consists
-of sections/. items/ and reading/ analyse other kinds of benchmarks. results/ contains the committed tables of our
-studies, and published/ contains the papers' own numbers.
+figures/ and report/ turn these tables into figures and sentences. run.py implements `python -m analysis`, and sections/
+contains the sections of its report. items/ and reading/ analyse other kinds of benchmarks. results/ contains the
+committed tables of our studies, and published/ contains results copied from papers.
 """
 
 from importlib import import_module
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a function when it is first used, since they need pandas."""
+    """Import a function when it is first used, because the functions need pandas."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'analysis' has no attribute '{name}'")
     return getattr(import_module(f"analysis.{_MODULE_OF[name]}"), name)

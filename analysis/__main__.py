@@ -1,13 +1,13 @@
-"""`python -m analysis`: make learning curves, tables, figures and a report from a study's scores."""
+"""Make learning curves, tables, figures and a report from a study's scores (`python -m analysis`)."""
 
 from analysis.config import AnalysisConfig
 from pairscale.command.main import main
 
 
 def run(config: AnalysisConfig) -> None:
-    """Analyse a study, or check the papers' statements (published=true)."""
+    """Analyse a study, or check statements in papers against the published results (published=true)."""
     if config.published:
-        from analysis.statements import write_statements  # here, so that --help starts at once
+        from analysis.statements import write_statements  # imported here so that --help is fast
 
         write_statements(config)
         return

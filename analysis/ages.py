@@ -1,4 +1,4 @@
-"""Compare the order in which models learn words with the ages at which children do (docs/guides/words_and_ages.md)."""
+"""Compare when models learn words with the ages at which children know them (docs/guides/words_and_ages.md)."""
 
 import re
 import warnings
@@ -15,22 +15,22 @@ from eval.scores.files import read_words
 from pairscale.errors import ConfigError, RunError
 
 Array = npt.NDArray[np.float64]
-LEAST_OCCURRENCES = 5  # a word's surprisal is a mean over at least so many occurrences in the text
+LEAST_OCCURRENCES = 5  # a word is included if it occurs at least this often in the text
 _WORDS = ("word", "Word", "item_definition", "definition")
 _AGES = {"Rating.Mean": 12, "AoA_Kup": 12, "age_years": 12, "age_months": 1, "aoa": 1, "age": 1}  # months per unit
-_LEAST_POINTS = 3  # ages or sizes that a sigmoid needs
+_LEAST_POINTS = 3  # minimum number of ages or sizes for fitting a sigmoid
 _EDGES = "\"'“”‘’.,;:!?()[]…–—-"
 
 
 def ages_of_acquisition(
     study: str, ages: str | Path, text: str | None = None, folder: str | Path = "runs", reports: str | Path = "reports"
 ) -> pd.DataFrame:
-    """Return the amount of training text after which each model has learned a word, and the age at which children have.
+    """Return how much training text each model needs to learn a word, and the age at which children know it.
 
-    A model has learned a word when its mean surprisal has fallen halfway from chance (a uniform distribution over the
-    vocabulary for each of the word's tokens) to its value at the largest size. The curve of surprisal is a sigmoid over
-    log2 of the training text. Chang and Bergen (2022, section 3.2) use the same measure, with steps of one training
-    instead of sizes of samples.
+    A model has learned a word when the word's mean surprisal has fallen halfway from chance to its value at the largest
+    size. Chance is a uniform distribution over the vocabulary for each of the word's tokens. The curve of surprisal is
+    a sigmoid over log2 of the training text. Chang and Bergen (2022, section 3.2) use the same measure, but over the
+    steps of one training run instead of sizes of samples.
 
     Args:
         study: The name of the study.
@@ -40,21 +40,22 @@ def ages_of_acquisition(
         reports: The folder of all reports (`paths.reports`).
 
     Returns:
-        One row per curve and word that occurs at least five times and is known to every run, with the columns curve,
+        One row per curve and word that occurs at least five times and is known to every run. The columns are curve,
         word, age (months), occurrences, sample_words (missing if the curve has fewer than three sizes), censored,
         smallest_surprisal and largest_surprisal (bits at these sizes). `censored` is "before" if the word was learned
-        before the smallest size, and "after" if beyond the largest; `sample_words` is then that size.
+        before the smallest size, and "after" if it would be learned beyond the largest size. `sample_words` is then the
+        smallest or largest size.
 
     Raises:
         ConfigError: If there are no surprisals of the text, or if several texts have surprisals and none is chosen.
-        InputError: If the table of ages is wrong.
+        InputError: If the table of ages is invalid.
         RunError: If runs read different texts, if the size of a vocabulary isn't known, or if no word is left.
     """
     known, place = read_ages(Path(ages)), Path(reports) / study / "surprisal"
     names = sorted({file.parent.name for file in place.glob("*/*.parquet")})
     if text not in names and (text is not None or len(names) != 1):
-        there = f"Choose from {', '.join(names)}" if names else "There are none yet: run python -m eval.surprisal"
-        raise ConfigError(f"text={text}: which surprisals in {place}? {there}.")
+        remedy = f"Choose from {', '.join(names)}" if names else "Compute surprisals with python -m eval.surprisal"
+        raise ConfigError(f"text={text}: this doesn't select a folder of surprisals in {place}. {remedy}.")
     rows = _word_surprisals(place / (text or names[0]), read_studies([study], folder))
     is_shared = rows.groupby("word")["run"].transform("size") == rows["run"].nunique()
     rows = rows.assign(age=rows["word"].map(known))[is_shared].dropna(subset="age")
@@ -76,11 +77,11 @@ def ages_of_acquisition(
 
 
 def halfway(x: Array, curves: Array, chance: Array) -> Array:
-    """Return the (U,) x at which (S, U) curves have fallen halfway from chance (U,) to their last value.
+    """Return the x values (U,) at which curves (S, U) have fallen halfway from chance (U,) to their last value.
 
-    The curves are sigmoids over ascending x (S,) that start at chance. The fit takes the slope and the midpoint with
-    the least squares from a grid, with the asymptote in closed form. The result is infinite for a curve that doesn't
-    fall.
+    The curves are fitted with sigmoids over ascending x (S,) that start at chance. A grid search finds the slope and
+    the midpoint with the smallest sum of squares, and the asymptote has a closed form. The result is infinite for a
+    curve that doesn't fall.
     """
     span = float(x[-1] - x[0])
     middles = np.linspace(x[0] - span - 6, x[-1] + span / 2, 97)
@@ -96,7 +97,7 @@ def halfway(x: Array, curves: Array, chance: Array) -> Array:
 
 
 def read_ages(path: Path) -> pd.Series:
-    """Return the age in months at which children know each word, by lower-case word.
+    """Return the age in months at which children know each word, indexed by lower-case word.
 
     The table needs a column of words (one of _WORDS) and ages in one of three forms:
 
@@ -104,11 +105,11 @@ def read_ages(path: Path) -> pd.Series:
     - columns of proportions named after ages in months: 16, 17, ...
     - a column of ages (one of _AGES)
 
-    If there are proportions, a word's age is the one at which half of the children know it (`half_age`). Entries
-    without an age, or with several words, are left out. A word with several entries, such as "fish (animal)" and "fish
-    (food)", gets the mean of their ages.
+    If there are proportions, a word's age is the age at which half of the children know it (`half_age`). Entries
+    without an age and entries with several words are left out. A word with several entries, such as "fish (animal)" and
+    "fish (food)", gets the mean of their ages.
 
-    Raises ConfigError for another file format, and InputError if the table is wrong.
+    Raises ConfigError for an unknown file format, and InputError if the table is invalid.
     """
     cells = read_rows(path, "ages")
     words = texts(column(cells, *_WORDS)).str.replace(r"\s*\([^)]*\)$", "", regex=True).str.lower()
@@ -125,23 +126,23 @@ def read_ages(path: Path) -> pd.Series:
 
 
 def half_age(ages: Array, shares: Array) -> float:
-    """Return the age at which a logistic regression of shares on ages is one half, or NaN if outside the ages."""
+    """Return the age at which a logistic regression of shares on ages is one half, or NaN outside the range of ages."""
     if len(np.unique(ages)) < _LEAST_POINTS:
         return np.nan
     centre = ages.mean()
     clipped = np.clip(shares, 0.005, 0.995)  # the logit of 0 or 1 is infinite
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # if a step fits the shares perfectly, the age is known anyway
+        warnings.simplefilter("ignore")  # the age is known even if a step fits the shares perfectly
         constant, slope = sm.GLM(clipped, sm.add_constant(ages - centre), sm.families.Binomial()).fit().params
     at = centre - constant / slope if slope > 0 else np.nan
     return float(at) if ages.min() <= at <= ages.max() else np.nan
 
 
 def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
-    """Return a row for each run on a curve and each word that is known and frequent enough.
+    """Return one row per run and word, for runs on a curve and for words that are known and frequent enough.
 
-    The columns are word (lower case, without punctuation), mean surprisal and chance (bits), occurrences, run, curve
-    and x (log2 of the size). Raises RunError as `ages_of_acquisition` does.
+    The columns are word (lower case, without punctuation), surprisal (the mean) and chance in bits, occurrences, run,
+    curve and x (log2 of the size). Raises the same RunErrors as `ages_of_acquisition`.
     """
     runs = found.runs[found.runs["sample_words"].notna() & found.runs["baseline"].eq("")]
     x = runs["sample_words"].astype(float).map(np.log2).groupby([runs["curve"], runs["size"]]).transform("mean")
@@ -156,10 +157,10 @@ def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
             table = by_word[["surprisal", "tokens"]].mean().assign(occurrences=by_word.size(), run=run, curve=curve)
             table = table[by_word["unk"].max().eq(0) & table["occurrences"].ge(LEAST_OCCURRENCES)].reset_index()
             vocabulary = manifest.get("vocabulary")
-            if vocabulary is None:  # as for checkpoints from elsewhere
-                raise RunError(f"{run}: the manifest lacks the size of the vocabulary, which is needed for chance.")
+            if vocabulary is None:  # such as for external checkpoints
+                raise RunError(f"{run}: the size of its vocabulary isn't known. To leave out this run, remove {file}.")
             tables.append(table.assign(x=at, chance=table["tokens"] * np.log2(vocabulary)))
     if len(digests) != 1:
-        problem = "the surprisals are of different texts" if digests else f"no run of {found} has surprisals here"
+        problem = "surprisals are from different texts" if digests else f"no run of {found} has surprisals there"
         raise RunError(f"{folder}: {problem}. Run python -m eval.surprisal again.")
     return pd.concat(tables, ignore_index=True)

@@ -26,10 +26,10 @@ COUNT, LEAVE_OUT = ("count", "leave_out")
 
 @dataclass(kw_only=True)
 class FigureConfig:
-    """The size of figures in files. Lengths are numbers with in, cm, mm or pt, such as 3.3in or 84mm.
+    """The size of figures in files. A length is a number with a unit (in, cm, mm or pt), such as 3.3in or 84mm.
 
-    Columns are 3.3in wide, or 6.3in across both, in Computational Linguistics and ACL papers. In Springer journals they
-    are 84mm, or 174mm across both.
+    In Computational Linguistics and ACL papers, a column is 3.3in wide, and both columns together are 6.3in wide. In
+    Springer journals, a column is 84mm wide, and both together are 174mm wide.
     """
 
     width: str = "6.9in"  # width of the whole figure; panels that don't fit start a new row
@@ -41,26 +41,26 @@ class FigureConfig:
             value = getattr(self, name)
             if value is not None and not least <= self.pixels(name) / _PIXELS["in"] <= most:
                 raise ConfigError(
-                    f"analysis.figure.{name}={value[:80]}: must be a length from {least}in to {most}in. Give a number "
-                    "with in, cm, mm or pt, such as 84mm."
+                    f"analysis.figure.{name}={value[:80]}: this must be a length from {least}in to {most}in. Use a "
+                    "number with a unit (in, cm, mm or pt), such as 84mm."
                 )
 
     def pixels(self, name: str) -> float:
-        """Return a length in pixels of 1/96 inch, or NaN if it isn't a length."""
+        """Convert the length in the field `name` to pixels (1/96 inch). Return NaN if its text isn't a length."""
         parts = re.fullmatch(rf"(\d+\.?\d*|\.\d+) ?({'|'.join(_PIXELS)})", getattr(self, name))
         return float(parts[1]) * _PIXELS[parts[2]] if parts else math.nan
 
 
 @dataclass(kw_only=True)
 class ReportConfig:
-    """What a report shows, and how curves are named and drawn."""
+    """The settings for the contents of a report, and for the names and colours of its curves."""
 
-    method: str  # the judgment method whose scores make the curves
-    confidence: Annotated[float, Meta(gt=0, lt=1)]  # level of the intervals
-    sections: Texts = None  # null: the default sections; all; or a list of further sections
-    margin: AboveZero | None = None  # slopes are equivalent if the interval of their difference is within it
+    method: str  # judgment method of the scores in the curves
+    confidence: Annotated[float, Meta(gt=0, lt=1)]  # confidence level of the intervals
+    sections: Texts = None  # null (the default sections), all, or a list of sections to add
+    margin: AboveZero | None = None  # slopes are equivalent if the interval of their difference is within +/- this
     new_items: bool = False  # add intervals for new pairs of the same paradigms
-    # Count pairs with known faults, as published, or leave them out.
+    # Whether to count pairs with known faults, as in published results, or to leave them out.
     faulty_pairs: Literal["count", "leave_out"] = "count"
     labels: dict[str, str] = field(default_factory=dict)  # names of curves in tables and figures
     colours: dict[str, str] = field(default_factory=dict)  # colours of curves, such as "#0050d4"
@@ -69,25 +69,25 @@ class ReportConfig:
 
     def __post_init__(self) -> None:
         if self.colours:
-            from PIL import ImageColor  # here, because few studies choose colours
+            from PIL import ImageColor  # imported here because few studies choose colours
         for curve, colour in self.colours.items():
             try:
                 ImageColor.getrgb(colour)
             except ValueError:
                 raise ConfigError(
-                    f"analysis.colours.{curve}={colour}: not a colour. Give one as in CSS: black or rgb(0,80,212)."
+                    f"analysis.colours.{curve}={colour}: this is not a CSS colour. Use one such as black or #0050d4."
                 ) from None
 
 
 @dataclass(kw_only=True)
 class ResultsCommand(RootConfig):
-    """A command that reads the results of a study, or published numbers from elsewhere."""
+    """The configuration of a command that reads the results of a study, or external results."""
 
     benchmark: BenchmarkConfig
     ties: Ties | None
     analysis: ReportConfig
-    source: str  # files (run folders), or the format of numbers from elsewhere
-    path: Texts = None  # numbers from elsewhere: a file, a folder, or a list of these
+    source: str  # files (run folders), or the format of external results
+    path: Texts = None  # external results: a file, a folder, or a list of these
     columns: OutcomeColumns = field(default_factory=OutcomeColumns)
     results: ResultsConfig = field(default_factory=ResultsConfig)
 
@@ -96,13 +96,13 @@ class ResultsCommand(RootConfig):
         for typed in current().overrides:
             if (key := key_of(typed)).startswith("benchmark.") and key != "benchmark.name":
                 raise ConfigError(
-                    f"{typed}: this only has an effect when a model is scored. Leave it out, and choose scores with "
-                    "benchmark=NAME or benchmark.name=NAME."
+                    f"{typed}: this setting only has an effect when a model is scored. Leave it out. To choose "
+                    "scores, use benchmark=NAME or benchmark.name=NAME."
                 )
 
     @property
     def chosen_benchmark(self) -> str | None:
-        """The name of the benchmark on the command line, or None if there is none."""
+        """The name of the benchmark chosen on the command line, or None."""
         line = current()
         return self.benchmark.name if line["benchmark"] or line["benchmark.name"] else None
 
@@ -112,7 +112,7 @@ class AnalysisConfig(ResultsCommand):
     """The configuration of `python -m analysis`."""
 
     format: Literal["html", "md"]  # format of the report
-    published: bool  # check the papers' own results instead of analysing a study
+    published: bool  # check statements in papers instead of analysing a study
     logger: LoggerConfig
     questionnaire: QuestionnaireConfig
     people: Texts = None  # answers to questionnaires: a file, a folder, or a list of these
@@ -140,7 +140,7 @@ class TableCommand(ResultsCommand):
 class StatusConfig(RootConfig):
     """The configuration of `python -m analysis.status`."""
 
-    remove: Texts = None  # runs to remove: a name, pattern, key or state, or study for all
+    remove: Texts = None  # runs to remove: a name, a pattern, a setting, a state, or study for all
     yes: bool = False  # remove without asking
 
 
@@ -156,19 +156,19 @@ class ReadingCommand(RootConfig):
 
 @dataclass(kw_only=True)
 class PlanCommand(EvalConfig):
-    """The configuration of `python -m analysis.plan`: that of the experiment's runs, and its own."""
+    """The configuration of `python -m analysis.plan`, which extends the configuration of the experiment's runs."""
 
     analysis: ReportConfig
-    effect: float | None = None  # effect that the study should find
-    power: Annotated[float, Meta(gt=0, lt=1)]  # share of studies that should find it
+    effect: float | None = None  # effect that the study should detect
+    power: Annotated[float, Meta(gt=0, lt=1)]  # share of studies that should detect it
     goal: Literal["slope", "difference", "ablation"]
-    pilot: str | None = None  # study from which to estimate how much runs differ
+    pilot: str | None = None  # study used to estimate how much runs differ
     spread: float | None = None  # standard deviation between runs, if there is no pilot
-    rate: Rate = None  # words/s of training, or one for each model
+    rate: Rate = None  # training speed in words/s, or one speed per model
     plan: PlanConfig = field(default_factory=PlanConfig)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.benchmarks:
             listed = ",".join(self.benchmarks)
-            raise ConfigError(f"benchmark=[{listed}]: a plan is for one benchmark. Give benchmark=NAME.")
+            raise ConfigError(f"benchmark=[{listed}]: a plan can only use one benchmark. Use benchmark=NAME.")

@@ -1,8 +1,8 @@
-"""`python -m analysis.figure`: draw one figure of learning curves, for a paper or a talk.
+"""Draw one figure of learning curves, for a paper or a talk (`python -m analysis.figure`).
 
     python -m analysis.figure study=mine phenomena=[binding,island_effects] output=figure.pdf
 
-This takes seconds, because it doesn't make a report.
+This only takes seconds, because it doesn't make a report.
 """
 
 from pathlib import Path
@@ -11,16 +11,16 @@ from analysis.config import FigureCommand
 from pairscale.command.main import main
 from pairscale.errors import ConfigError
 
-COLUMNS = 4  # panels in a row, at most
+COLUMNS = 4  # maximum number of panels per row
 
 
 def run(config: FigureCommand) -> None:
     """Draw the overall curves, or the curves of the chosen phenomena or paradigms, and write them to `config.output`.
 
-    If the study has several benchmarks, each gets a figure, with the benchmark at the end of the file's name.
+    If the study has several benchmarks, each gets its own figure, whose file name ends with the benchmark.
 
     Raises:
-        ConfigError: If there is no study or output, or if a curve, phenomenon or paradigm is unknown.
+        ConfigError: If study or output isn't set, or if a curve, phenomenon or paradigm is unknown.
     """
     from analysis.figures.files import write_figure
     from analysis.report.labels import check_names
@@ -29,7 +29,7 @@ def run(config: FigureCommand) -> None:
 
     path = Path(config.output or "")
     if path.suffix not in (".svg", ".pdf", ".png"):
-        raise ConfigError(f"output={config.output or ''}: give output=FILE. The name must end in .svg, .pdf or .png.")
+        raise ConfigError(f"output={config.output}: figures are .svg, .pdf or .png files. Set output=FILE.pdf.")
     benchmarks = read_benchmarks(config, read_study(config))
     for results in benchmarks:
         results.show_curves(config.curves)

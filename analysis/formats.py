@@ -13,8 +13,8 @@ import pandas as pd
 
 from pairscale.sizes import plural as plural
 
-DASH = "–"  # stands for an unknown number
-MOST_DIGITS = 4  # decimal places of a slope or a difference
+DASH = "–"  # shown for an unknown number
+MOST_DIGITS = 4  # maximum number of decimal places of a slope or difference
 _HYPHENATED = "determiner noun|subject verb|filler gap|left branch|matrix question|verb complement"
 
 
@@ -24,7 +24,7 @@ def rows_of(table: pd.DataFrame) -> Iterator[Any]:
 
 
 def title(name: str) -> str:
-    """Return the readable name of a phenomenon or paradigm: "npi_licensing" becomes "NPI licensing"."""
+    """Return the readable name of a phenomenon or paradigm. For example, "npi_licensing" becomes "NPI licensing"."""
     words = name.replace("_", " ").replace("control raising", "control/raising")
     words = re.sub(_HYPHENATED, lambda match: match[0].replace(" ", "-"), words)
     words = re.sub(r"\b(npi|np)\b", lambda match: match[0].upper(), words)
@@ -32,7 +32,7 @@ def title(name: str) -> str:
 
 
 def in_text(name: str) -> str:
-    """Return a phenomenon's name within a sentence: "island effects", but "NPI licensing"."""
+    """Return a phenomenon's name as it is written in a sentence, such as "island effects" or "NPI licensing"."""
     text = title(name)
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
@@ -43,58 +43,58 @@ def joined(words: Sequence[str]) -> str:
 
 
 def with_minus_signs(text: str) -> str:
-    """Return a text with minus signs in place of the hyphens before numbers."""
+    """Replace the hyphens before numbers with minus signs."""
     return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
 
 
 def accuracy_text(value: float, digits: int = 3, sign: str = "") -> str:
-    """Format a proportion as papers do, .713 or 1.000. Use the sign "+" for differences."""
+    """Format a proportion as in papers, such as .713 or 1.000. Use the sign "+" for differences."""
     if pd.isna(value):
         return DASH
     text = f"{value:{sign}.{digits}f}"
     return re.sub(r"(?<!\d)0(?=\.)", "", text) if float(text) else f".{'0' * digits}"
 
 
-signed_text = partial(accuracy_text, sign="+")  # a difference of proportions: +.042
+signed_text = partial(accuracy_text, sign="+")  # formats a difference between proportions, such as +.042
 
 
 def slope_text(value: float, digits: int = MOST_DIGITS) -> str:
-    """Format accuracy per doubling of the training text: +.0426."""
+    """Format a slope (accuracy per doubling of the training text), such as +.0426."""
     return signed_text(value, digits)
 
 
 def decimal_text(value: float) -> str:
-    """Format a number that isn't a proportion: 12.3."""
+    """Format a number that isn't a proportion, such as 12.3."""
     return DASH if pd.isna(value) else f"{value:,.1f}"
 
 
 def factor_text(value: float, digits: int = 3) -> str:
-    """Format a number that multiplies: 0.761."""
+    """Format a factor, such as 0.761."""
     return DASH if pd.isna(value) else f"{value:.{digits}f}"
 
 
 def p_text(value: float) -> str:
-    """Format a p value as .034, or as <.001 below .001."""
+    """Format a p value, such as .034. Values below .001 become <.001."""
     return "<.001" if value < 0.001 else accuracy_text(value)
 
 
 def p_in_text(value: float) -> str:
-    """Format a p value in a sentence: "p = .034", "p < .001"."""
+    """Format a p value for a sentence, such as "p = .034" or "p < .001"."""
     return "p < .001" if value < 0.001 else f"p = {p_text(value)}"
 
 
 def level_text(confidence: float) -> str:
-    """Format the level of an interval: 95%, 99.9%."""
+    """Format a confidence level, such as 95% or 99.9%."""
     return f"{100 * confidence:.6g}%"
 
 
 def count(value: float) -> str:
-    """Format a count or a mean of counts, such as 1,234 or 12.5. A missing one becomes an empty text."""
+    """Format a count or a mean of counts, such as 1,234 or 12.5. A missing value becomes an empty text."""
     return "" if pd.isna(value) else f"{value:,.1f}".removesuffix(".0")
 
 
 def points(value: float, low: float = math.nan, high: float = math.nan) -> str:
-    """Format a difference of proportions as percentage points, such as 7.4, with the digits its interval supports."""
+    """Format a difference between proportions in percentage points, with the digits that its interval supports."""
     digits = 1 if math.isnan(low) else max(0, supported_digits(low, high) - 2)
     text = f"{100 * value:.{digits}f}"
     return text if float(text) else text.removeprefix("-")
@@ -111,11 +111,13 @@ def change_in_text(value: float, low: float, high: float, confidence: float) -> 
 
 
 def supported_digits(low: float, high: float) -> int:
-    """Return the decimal places, 2 to MOST_DIGITS, that an interval supports: [+.0082, +.0187] becomes [+.008, +.019].
+    """Return how many decimal places an interval supports, from 2 to MOST_DIGITS.
 
-    Digits end at the first digit of the interval's half width, or at the second if the first two digits are below 35.5.
-    This is how the Particle Data Group rounds errors (Review of Particle Physics, introduction, section 5.3). There are
-    more digits if an end would be rounded to 0, and 3 if the ends aren't known.
+    For example, [+.0082, +.0187] becomes [+.008, +.019].
+
+    The last decimal place is the first digit of the interval's half width, or the second one if the first two digits
+    are below 35.5. The Particle Data Group rounds errors in this way (Review of Particle Physics, introduction, section
+    5.3). There are more digits if a bound would be rounded to 0, and 3 if the bounds aren't known.
     """
     half = (high - low) / 2
     if not half > 0 or math.isinf(half):

@@ -1,6 +1,6 @@
-"""The part of a report about a benchmark of minimal pairs. analysis/items makes the parts about other benchmarks."""
+"""Make the part of a report about a benchmark of minimal pairs. For other benchmarks, see analysis/items."""
 
-from analysis.formats import level_text
+from analysis.formats import level_text, plural
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.findings import (
     comparison_findings,
@@ -18,11 +18,12 @@ from analysis.sections.curves import extent, overall
 
 
 def part_of(results: BenchmarkResults) -> Part:
-    """Return a benchmark's part of the report with its first screen: findings, notes and figure, no sections yet."""
+    """Return a benchmark's part of the report with its findings, notes and first figure, but without sections."""
     confidence, tables = results.options.confidence, {"accuracies": results.every_method}
     part = Part(results.label, results.name, "", findings=model_findings(results), notes=results.notes, tables=tables)
     if results.accuracies.empty:
-        part.lead = f"{results.models['run'].nunique()} pretrained models, scored on {results.name}."
+        number = plural(results.models["run"].nunique(), "pretrained model")
+        part.lead = f"The scores on {results.name} come from {number}."
         return part
     trials = {curve: trials_of(rows) for curve, rows in results.accuracies.groupby("curve")}
     ablations = ablation_findings(effects_of(results), confidence)
@@ -40,15 +41,16 @@ def part_of(results: BenchmarkResults) -> Part:
 
 
 def methods_text(results: BenchmarkResults) -> list[str]:
-    """Return two paragraphs for the methods section of a paper, on scores and on statistics."""
+    """Return two paragraphs on scores and statistics, for the methods section of a paper."""
     return [
         f"A pair counts as correct if the grammatical sentence has the higher score (method {results.method}); a tie "
         f"counts as {results.ties}. The accuracy of a phenomenon is the mean over its paradigms, and overall "
         "accuracy is the mean over all paradigms.",
-        "Slopes are least-squares fits of accuracy on log2 of the amount of training text, one point per run. Their "
-        f"{level_text(results.options.confidence)} confidence intervals use heteroskedasticity-consistent standard "
-        "errors (HC3; MacKinnon and White 1985) with Student's t and R - 2 degrees of freedom for R runs. They are "
-        "for new samples of this corpus and new initialisations, on these pairs. Slopes of two curves are compared "
-        "on their paired differences if their runs were trained on the same samples, otherwise with Welch's degrees "
-        "of freedom. The lack-of-fit test is the pure-error F test.",
+        "Slopes come from least-squares regressions of accuracy on log2 of the amount of training text, with one "
+        f"point per run. Their {level_text(results.options.confidence)} confidence intervals use "
+        "heteroskedasticity-consistent standard errors (HC3; MacKinnon and White 1985) and a t distribution with "
+        "R - 2 degrees of freedom, where R is the number of runs. They apply to new samples of this corpus and new "
+        "initialisations, on the same pairs. If the runs of two curves were trained on the same samples, their "
+        "slopes are compared through paired differences. Otherwise, Welch's degrees of freedom are used. Lack of fit "
+        "is tested with the pure-error F test.",
     ]

@@ -1,4 +1,4 @@
-"""`python -m analysis`: fit the curves of a study, print the findings, and write the report."""
+"""Fit the curves of a study, print the findings, and write the report (`python -m analysis`)."""
 
 import shlex
 from collections.abc import Sequence
@@ -33,10 +33,10 @@ from train.trackers.tracker import Job, tracked
 
 
 def analyse(config: AnalysisConfig) -> None:
-    """Analyse a study on all benchmarks that it was scored on, or on the benchmark that the command line names.
+    """Analyse a study on every benchmark that it was scored on, or on the one chosen on the command line.
 
     Raises:
-        ConfigError: If a section, curve or value doesn't exist.
+        ConfigError: If a section or curve is unknown, or if a value can't be used.
         RunError: If the study has no finished runs or no scores.
     """
     sections = chosen(config.analysis.sections)
@@ -65,7 +65,7 @@ def analyse(config: AnalysisConfig) -> None:
         parts += others
         commands = study_commands(config.paths.runs, name)
     if not parts:
-        raise RunError(f"study={name}: no run has scores. Score the runs: python -m eval study={name}")
+        raise RunError(f"study={name}: no run has scores. Score the runs with: python -m eval study={name}")
     words = [word.lstrip("+") for word in current().overrides]
     commands.append(shlex.join(["python", "-m", "analysis", *words]))
     path = write_report(folder, name, parts, commands, config.analysis.figure, config.format)
@@ -74,23 +74,25 @@ def analyse(config: AnalysisConfig) -> None:
 
 
 def read_study(config: ResultsCommand) -> Studies | None:
-    """Read the run folders of the study. Return None if `source` names numbers from elsewhere."""
+    """Read the run folders of the study. Return None if `source` selects external results."""
     return read_studies([config.study or ""], config.paths.runs) if config.source == FILES else None
 
 
 def read_benchmarks(config: ResultsCommand, studies: Studies | None) -> list[BenchmarkResults]:
-    """Read the long table of a study, or numbers from elsewhere, and divide it by benchmark, with people's answers.
+    """Read the long table of a study, or external results, and return the results on each benchmark.
+
+    If people answered a questionnaire on a benchmark, their answers are included.
 
     Raises:
-        ConfigError: If labels, colours or the order name an unknown curve.
-        InputError: If numbers from elsewhere can't be used, or if people's answers are about other pairs.
+        ConfigError: If `labels`, `colours` or `order` contain an unknown curve.
+        InputError: If external results can't be used, or if people answered about other pairs.
     """
     options, benchmark, people = config.analysis, config.chosen_benchmark, {}
     if studies is None:
         source = read_source(config.source, config.path, config.columns, config.results, config.study)
         table, of_runs, left_out = source.accuracies, source.runs, pd.DataFrame(columns=list(PROBLEM_COLUMNS))
         if table["method"].nunique() == 1:
-            options = replace(options, method=table["method"].iloc[0])  # numbers from elsewhere have their own method
+            options = replace(options, method=table["method"].iloc[0])  # external results have their own method
     elif is_of_pairs(benchmark) if benchmark else len(studies.files):
         table = accuracies(studies, benchmark=benchmark, ties=config.ties, faulty_pairs=options.faulty_pairs)
         of_runs, left_out = studies.runs, problems(studies)
@@ -111,7 +113,7 @@ def read_benchmarks(config: ResultsCommand, studies: Studies | None) -> list[Ben
 
 
 def print_part(console: Console, quiet: Console, part: Part) -> None:
-    """Print the lead, the findings and the notes of the first screen."""
+    """Print the notes, the lead and the findings of a part."""
     for note in part.notes:
         print_text(quiet, note, "note", "yellow")
     print_text(console, f"{part.name}: {part.lead}", style="bold")
@@ -120,7 +122,7 @@ def print_part(console: Console, quiet: Console, part: Part) -> None:
 
 
 def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> None:
-    """Print the slopes of phenomena with their intervals, the steepest first."""
+    """Print the slopes of phenomena with their confidence intervals, steepest first."""
     slopes = slopes[slopes["level"] != "paradigm"].dropna(subset="slope")
     if slopes.empty:
         return
@@ -137,11 +139,14 @@ def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> N
         body.append([str(curve), *[""] * (len(texts.columns) - 1)])
         body += [[f" {name}", *others] for name, *others in texts[rows["curve"] == curve].to_numpy()]
     print_table(console, filled_table(list(map(str, texts)), body, ["phenomenon"]), ("lack of fit",))
-    print_text(console, "The slope is the accuracy gained per doubling of the training text. Lack of fit is a p value.")
+    print_text(
+        console,
+        "A slope is the accuracy gained per doubling of the text. Lack of fit is the p value of a test.",
+    )
 
 
 def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[BenchmarkResults]) -> None:
-    """Send the figure of the overall curves and the slopes to the experiment tracker (`logger`), if there is one."""
+    """Log the slopes and the figure of the overall curves to the experiment tracker (`logger`), if there is one."""
     values = {"method": config.analysis.method, "ties": config.ties, "source": config.source}
     values |= {"study": name, **here()}
     with tracked(config.logger, Job("analysis", name, name, folder, values)) as tracker:

@@ -1,6 +1,6 @@
 """Read the state of each run of a study from its lock, manifest, progress and score files.
 
-No model is loaded, and no pandas, so that `python -m analysis.status` answers at once.
+`python -m analysis.status` answers at once, because this module neither loads models nor imports pandas.
 """
 
 import os
@@ -20,15 +20,15 @@ from train.sweeps import RequestedRun
 
 State = Literal["scored", "trained", "scoring failed", "running", "stopped", "failed", "damaged", "missing"]
 MARKS: dict[State, str] = dict(zip(get_args(State), "#t!>~x?.", strict=True))
-_NO_SCORES = {"items", "tokens", "topk", "regions"}  # files next to scores that aren't scores
+_NO_SCORES = {"items", "tokens", "topk", "regions"}  # files in folders of scores that don't contain scores
 
 
 @dataclass
 class RunState:
-    """One run of a study: its place in the table, and how far it is. Unknown numbers are None."""
+    """A run of a study, with its place in the table and its progress. Unknown numbers are None."""
 
     run: str  # name of its folder
-    name: str  # same as `run`, or if it has no folder, the settings of its sweep
+    name: str  # same as `run`, or the settings of its sweep if it has no folder
     request: RequestedRun | None
     config: Mapping[str, Any]  # {} if it is damaged
     state: State = "missing"
@@ -37,7 +37,7 @@ class RunState:
     seed: int = 0
     scored_on: tuple[str, ...] = ()  # labels of benchmarks
     reason: str = ""  # last lines of the errors that stopped it
-    commands: tuple[str, ...] = ()  # commands that score it again on the benchmarks that failed
+    commands: tuple[str, ...] = ()  # commands that repeat the scoring that failed
     seen: int = 0  # words read so far
     words: float | None = None  # words read by the end of training
     rate: float | None = None  # words per second
@@ -51,8 +51,8 @@ class RunState:
 def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunState]:
     """Return the runs in a study's folder and the runs that its sweeps requested, with their states.
 
-    A run is scored if it has scores of every benchmark that was requested for it. If the run wasn't requested, it needs
-    scores of every benchmark of the study, or of any benchmark if the study has none.
+    A run is scored if it has scores on every benchmark that was requested for it. A run that wasn't requested needs
+    scores on every benchmark of the study, or on any benchmark if the study has none.
     """
     folders = {path.parent.name: RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))}
     of_study = frozenset[str]().union(*(one.benchmarks for one in requested.values()))
@@ -83,7 +83,7 @@ def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunS
 
 
 def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
-    """Read the state of a run from its folder. Raises RunError for damaged files."""
+    """Read the state of a run from its folder. Raises RunError if files are damaged."""
     files = run.scores("").glob("*/*.parquet")
     one.scored_on = tuple(sorted({path.parent.name for path in files if path.stem not in _NO_SCORES}))
     one.mib = _mib(run.path)
@@ -116,7 +116,7 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
 
 
 def _mib(folder: Path) -> float:
-    """Return the disk space of a folder in MiB. A file that is replaced meanwhile counts as 0."""
+    """Return the disk space of a folder in MiB. A file that disappears in the meantime counts as 0."""
     blocks = 0
     for path, _, files in os.walk(folder):
         for name in files:

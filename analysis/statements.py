@@ -1,8 +1,9 @@
-"""Check what papers state about their results against their published accuracies, and make the papers' tables.
+"""Check statements in papers against the published accuracies, and reproduce the papers' tables.
 
-Each row of `published/statements.csv` has a statement and the formula that computes its number, a Python expression
-over the names in `_namespace`. The functions for tables take accuracies with the columns level (paradigm, phenomenon,
-overall), name, model and accuracy, from `eval.published.read_published` or with a study's own models added.
+Each row of `published/statements.csv` contains a statement and the formula that computes its number. A formula is a
+Python expression that uses the names in `_namespace`. The functions that make tables use accuracies with the columns
+level (paradigm, phenomenon, overall), name, model and accuracy. These come from `eval.published.read_published`, and
+you can add a study's own models.
 """
 
 from pathlib import Path
@@ -20,25 +21,26 @@ from pairscale.command.line import current
 from pairscale.errors import ConfigError
 
 PEOPLE = "people"  # the human baseline among published accuracies
-NEURAL = ["LSTM", "TXL", "GPT-2"]  # of Warstadt et al. 2020; their fourth model is the 5-gram
+NEURAL = ["LSTM", "TXL", "GPT-2"]  # in Warstadt et al. 2020; their fourth model is the 5-gram
 _panels = published_file("panels")
-# The panels of figures 3 and 4 of Warstadt et al. 2020: panel, condition (the plain one first) and paradigm. The paper
-# doesn't name the paradigms of figure 3. We chose those that give the losses in its section 6.1. Among the 15 choices
-# without an attractor, only this one gives the LSTM a loss of 20 points and Transformer-XL a loss of 5.
+# The panels of figures 3 and 4 in Warstadt et al. 2020. The columns are panel, condition (the plain one first) and
+# paradigm. The paper doesn't name the paradigms of figure 3, so we chose paradigms that reproduce the losses in section
+# 6.1. Among the 15 choices without an attractor, only ours results in a loss of 20 points for the LSTM and 5 points for
+# Transformer-XL.
 ADJECTIVE, ATTRACTOR, REGULARITY = (
     _panels[_panels["figure"] == figure].drop(columns="figure") for figure in ("adjective", "attractor", "regularity")
 )
-# Paradigms of each phenomenon of CLiMP (Xiang et al. 2021, table 1, where coverb and classifier are swapped).
+# The number of paradigms per phenomenon in CLiMP (Xiang et al. 2021, table 1, which swaps coverb and classifier).
 CLIMP_PARADIGMS = {
     "anaphor_agreement": 1, "ba": 1, "binding": 1, "classifier": 3, "coverb": 2, "filler_gap_dependency": 1,
     "head_final": 1, "passive": 1, "verb_complement": 5,
 }  # fmt: skip
-# Names in slopes.csv, and the number of training words (Warstadt et al. 2020, section 4).
+# Each model's name in slopes.csv and number of training words (Warstadt et al. 2020, section 4).
 _TRAINED = {"LSTM": ("LSTM", 83e6), "TXL": ("Transformer-XL", 103e6)}
 
 
 def check_statements(blimp: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Compute the number of every statement and compare it with the paper's.
+    """Compute the number of every statement, and compare it with the number in the paper.
 
     Args:
         blimp: Accuracies on BLiMP (default: the published ones).
@@ -46,13 +48,13 @@ def check_statements(blimp: pd.DataFrame | None = None) -> pd.DataFrame:
     Returns:
         One row per statement: paper, place, statement, relation ("is", "below" or "above"), stated, tolerance,
         computed, agrees, by_choice, note and formula. With the relation "is", a statement agrees if `computed` is
-        within `tolerance` of `stated`, which is half of the last digit that the paper gives. `by_choice` marks
-        statements about paradigms that the paper doesn't name and that we chose.
+        within `tolerance` of `stated`. The tolerance is half a unit of the last digit in the paper. `by_choice` marks
+        statements about paradigms that we chose because the paper doesn't name them.
     """
     rows = published_file("statements")
     rows["note"], rows["by_choice"] = rows["note"].fillna(""), rows["by_choice"].eq(1)
     names = _namespace(read_published("blimp") if blimp is None else blimp)
-    rows["computed"] = [float(eval(formula, names)) for formula in rows["formula"]]  # safe: they aren't a user's
+    rows["computed"] = [float(eval(formula, names)) for formula in rows["formula"]]  # safe: the formulas are ours
     difference = rows["computed"] - rows["stated"]
     is_near = difference.abs() <= rows["tolerance"] + 1e-9
     on_its_side = difference * rows["relation"].map({"above": 1, "below": -1}) > 0
@@ -62,7 +64,7 @@ def check_statements(blimp: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def _namespace(blimp: pd.DataFrame) -> dict[str, Any]:
-    """Return the names that the formulas of statements.csv may use."""
+    """Return the names that formulas in statements.csv may use, with their values."""
     known = published_file("blimp_paradigms")
     methods = published_file("acceptability_methods")
     accuracy, best, share_of_a = (
@@ -84,10 +86,11 @@ def _namespace(blimp: pd.DataFrame) -> dict[str, Any]:
 
 
 class _Published:
-    """Published accuracies in the form that the formulas of statements use.
+    """Published accuracies in the form that formulas use.
 
-    `r` contains the correlations between models over paradigms. `means` contains CLiMP's overall accuracies. These are
-    means over its paradigms, computed from the means of phenomena because only those are published.
+    `r` contains the correlations between models over paradigms. `means` contains the overall accuracies on CLiMP, which
+    are means over its paradigms. They are computed from the accuracies of phenomena, because the accuracies of
+    paradigms aren't published.
     """
 
     def __init__(self, accuracies: pd.DataFrame):
@@ -100,49 +103,53 @@ class _Published:
         self.means = self.phenomena.mul(weights, axis=0).sum() / weights.sum()
 
     def gap(self, name: str, model: str) -> float:
-        """Return the accuracy of a model minus that of people."""
+        """Return the accuracy of a model minus the human baseline."""
         row = self.overall if name == OVERALL else self.phenomena.T[name]
         return float(row[model] - row[PEOPLE])
 
     def loss(self, panels: pd.DataFrame) -> pd.Series:
-        """Return the loss of each model (`losses`) over all panels at once, where each paradigm counts the same."""
+        """Return the loss of each model (`losses`) over all panels together, with equal weights for paradigms."""
         return losses(by_condition(self.accuracies, panels.assign(panel=""))).set_index("model")["loss"]
 
     def words_to_people(self, model: str, phenomenon: str) -> float:
-        """Return the words after which a fully trained model, improving at the published slope, would match people."""
+        """Return how many words of training a model would need to match humans, at the published slope."""
         slopes = published_file("slopes").pivot(index="phenomenon", columns="model", values="slope")
         name, words = _TRAINED[model]
         return float(words * 2 ** (-self.gap(phenomenon, model) / slopes[name][phenomenon]))
 
     def sizes(self, kind: str) -> pd.DataFrame:
-        """Return CLiMP's overall accuracies of an architecture by amount of text, in the columns char and word."""
+        """Return an architecture's overall accuracies on CLiMP by amount of text, in the columns char and word."""
         names = self.overall.index.to_series().str.extract(rf"^{kind}-(?P<size>[\d.]+M)-(?P<unit>\w+)$").dropna()
         return names.assign(accuracy=self.overall).pivot(index="size", columns="unit", values="accuracy")
 
     def cells_that_agree(self, place: str) -> int:
-        """Return how many cells of a paper's table equal the rounded accuracies, or means of these."""
+        """Return how many cells of a paper's table equal the accuracies, or their means, after rounding."""
         printed = published_file("printed")
         printed = printed[printed["place"] == place].drop(columns="benchmark")
         rows = printed.merge(self.accuracies, on=["level", "name", "model"], how="left", validate="one_to_one")
-        tolerance = 0.005 if place == "table 4" else 0.0005  # whole per cent there, else tenths
+        tolerance = 0.005 if place == "table 4" else 0.0005  # table 4 has whole per cents, other tables tenths
         return int(((rows["accuracy"] - rows["percent"] / 100).abs() <= tolerance + 1e-9).sum())
 
 
 def wide(accuracies: pd.DataFrame, level: str) -> pd.DataFrame:
-    """Return accuracies of one level with a row per name and a column per model, NaN if a model lacks a name."""
+    """Return the accuracies of one level, with one row per name and one column per model. Missing values are NaN."""
     rows = accuracies[accuracies["level"] == level]
     table = rows.pivot(index="name", columns="model", values="accuracy")
     return table.reindex(index=rows["name"].unique(), columns=rows["model"].unique()).rename_axis(columns=None)
 
 
 def phenomenon_table(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Return BLiMP's table 3: overall accuracy and the accuracy of each phenomenon, with a column per model."""
+    """Return overall accuracy and the accuracy of each phenomenon, with one column per model, as in BLiMP's table 3."""
     table = pd.concat([wide(accuracies, OVERALL), wide(accuracies, "phenomenon").sort_index()])
     return table.rename_axis("phenomenon").reset_index()
 
 
 def paradigm_table(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Return BLiMP's table 4: field, phenomenon, paradigm, a column per model, and whether prefix methods apply."""
+    """Return BLiMP's table 4.
+
+    The columns are field, phenomenon, paradigm, the models, and one_prefix and two_prefix (whether these methods
+    apply).
+    """
     about = published_file("blimp_paradigms").set_index("paradigm")
     table = about[["field", "phenomenon"]].join(wide(accuracies, "paradigm"), how="right")
     table = table.join(about[["one_prefix", "two_prefix"]]).rename_axis("paradigm").reset_index()
@@ -151,15 +158,15 @@ def paradigm_table(accuracies: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_condition(accuracies: pd.DataFrame, panels: pd.DataFrame) -> pd.DataFrame:
-    """Return BLiMP's figures 3 and 4: the mean accuracy over the paradigms of each condition.
+    """Return the numbers in BLiMP's figures 3 and 4, the mean accuracy over the paradigms of each condition.
 
     Args:
         accuracies: Accuracies of models on paradigms.
-        panels: ADJECTIVE, ATTRACTOR or REGULARITY, or your own table of panel, condition and paradigm.
+        panels: ADJECTIVE, ATTRACTOR or REGULARITY, or your own table with the columns panel, condition and paradigm.
 
     Returns:
-        panel, model, condition, accuracy and paradigms (their number). A model that lacks a paradigm of a panel has no
-        row in that panel.
+        The columns panel, model, condition, accuracy and paradigms (their number). If a model lacks a paradigm of a
+        panel, the panel has no rows for this model.
     """
     table, parts = wide(accuracies, "paradigm"), []
     for panel, rows in panels.groupby("panel", sort=False):
@@ -171,13 +178,13 @@ def by_condition(accuracies: pd.DataFrame, panels: pd.DataFrame) -> pd.DataFrame
 
 
 def losses(conditions: pd.DataFrame) -> pd.DataFrame:
-    """Return how far the mean of the other conditions is below the first, per panel and model of `by_condition`."""
+    """Return the first condition's accuracy minus the mean of the others, per panel and model of `by_condition`."""
     by_model = conditions.groupby(["panel", "model"], sort=False)["accuracy"]
     return by_model.agg(lambda means: means.iloc[0] - means.iloc[1:].mean()).rename("loss").reset_index()
 
 
 def paper_tables() -> dict[str, pd.DataFrame]:
-    """Return the tables and figures' numbers of Warstadt et al. 2020, and table 2 of Xiang et al. 2021."""
+    """Return the tables of Warstadt et al. 2020, the numbers in their figures, and table 2 of Xiang et al. 2021."""
     blimp, climp = read_published("blimp"), read_published("climp")
     figures = {"figure-3-adjective": ADJECTIVE, "figure-3-attractor": ATTRACTOR, "figure-4": REGULARITY}
     return {
@@ -190,14 +197,14 @@ def paper_tables() -> dict[str, pd.DataFrame]:
 
 
 def agreement(checks: pd.DataFrame) -> str:
-    """Return a sentence without its full stop, such as "58 of 68 statements agree, 5 of them by our choice ..."."""
+    """Return a sentence without its full stop, such as "58 of 68 statements agree with ..."."""
     chosen = int((checks["agrees"] & checks["by_choice"]).sum())
-    by_choice = f", {chosen} of them by our choice of paradigms that the paper doesn't name" if chosen else ""
+    by_choice = f"; {chosen} of them use paradigms that we chose because the paper doesn't name them" if chosen else ""
     return f"{int(checks['agrees'].sum())} of {len(checks)} statements agree with the published accuracies{by_choice}"
 
 
 def write_statements(config: AnalysisConfig) -> None:
-    """Print and write the papers' statements and tables (`python -m analysis published=true`).
+    """Check the papers' statements, and print and write the results (`python -m analysis published=true`).
 
     Raises ConfigError if the command line sets a key that isn't used here.
     """
@@ -205,7 +212,7 @@ def write_statements(config: AnalysisConfig) -> None:
     if others:
         raise ConfigError(f"published=true only uses paths.reports. Leave out {', '.join(others)}.")
     checks = check_statements()
-    about = "Each number that a paper states, and the number computed from its published accuracies."
+    about = "The table compares each number in a paper with the number computed from its published accuracies."
     cells: dict[str, Cell] = dict.fromkeys(("stated", "tolerance", "computed"), "{:.4g}".format)
     cells |= {"agrees": str, "by_choice": str}
     statements = Exhibit("statements", "Statements", about, checks.sort_values("agrees", kind="stable"), cells)

@@ -1,6 +1,6 @@
-"""`python -m analysis.status study=NAME`: show the state, time and cost of a study's runs, or remove runs.
+"""Show the state, time and cost of a study's runs, or remove runs (`python -m analysis.status study=NAME`).
 
-run_states.py reads the states. No model is loaded, and no pandas, so that the command answers at once.
+run_states.py reads the states. The command answers at once, because it neither loads models nor imports pandas.
 """
 
 import shutil
@@ -23,26 +23,28 @@ from analysis.run_states import MARKS, RunState, State, run_states
 from pairscale import as_typed
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError, RunInUse, first_few
-from pairscale.sizes import clock, format_size, parse_size, readable_size, written
+from pairscale.sizes import clock, format_size, parse_size, plural, readable_size, written
 from train.runs.folder import GRID, RunFolder
 from train.runs.labels import flatten, in_order
 from train.sweeps import commands_of, forget_runs, read_grid, requested_runs
 
-LISTED = 20  # the longest list of runs
+LISTED = 20  # maximum number of runs in a list
 
 
 def run(config: StatusConfig) -> None:
-    """Print the status of `config.study`, or remove the runs that `config.remove` names.
+    """Print the status of `config.study`, or remove the runs that `config.remove` selects.
 
-    Raises ConfigError if no study is named, RunError if it has no runs, and the errors of `select` and `remove_runs`.
+    Raises ConfigError if no study is chosen, RunError if it has no runs, and the same errors as `select` and
+    `remove_runs`.
     """
     if config.study is None:
-        raise ConfigError("Which study? Give study=NAME.")
+        raise ConfigError("Which study? Add study=NAME.")
     folder = Path(config.paths.runs, config.study)
     states = run_states(folder, requested_runs(config.paths.runs, config.study))
     if not states:
-        raise RunError(f"study={config.study}: there are no runs in {folder}, and no experiment has this name.")
-    console = Console(highlight=False, markup=False, width=1000)  # no line is cut, wherever it is printed
+        problem = f"there are no runs in {folder}, and no experiment has this name"
+        raise RunError(f"study={config.study}: {problem}. Correct the name.")
+    console = Console(highlight=False, markup=False, width=1000)  # wide enough not to wrap any line
     if config.remove is None:
         for part in report(folder, states):
             console.print(part)
@@ -51,21 +53,21 @@ def run(config: StatusConfig) -> None:
     disk = sum(one.mib for one in chosen)
     console.print("\n".join([f"Runs to remove from {folder}: {len(chosen)} ({disk:,.0f} MiB)", *_lines(chosen)]))
     if not config.yes and not sys.stdin.isatty():
-        raise ConfigError("remove needs your confirmation, but there is no terminal to ask in. Add yes=true.")
+        raise ConfigError("Removing runs needs your confirmation, but there is no terminal. Add yes=true to confirm.")
     if config.yes or input("Remove them? [y/N] ").strip().lower() in ("y", "yes"):
         remove_runs(folder, chosen)
-        console.print("Removed the runs. The prepared text and the reports are still there.")
+        console.print("The runs were removed. The prepared text and the reports are still there.")
     else:
         console.print("Nothing was removed.")
 
 
 def report(folder: Path, states: Sequence[RunState]) -> Iterator[str | Table]:
-    """Yield the lines and the table to print about the study in `folder`."""
+    """Yield the lines and the table that describe the study in `folder`."""
     by_state = {state: of for state in MARKS if (of := [one for one in states if one.state == state])}
     counts = [f"{len(of)} {state} ({MARKS[state]})" for state, of in by_state.items()]
     yield " · ".join([str(folder), f"runs: {len(states)}", *counts])
     if scores := Counter(label for one in states for label in one.scored_on):
-        yield "scored on " + ", ".join(f"{name} {count}" for name, count in sorted(scores.items()))
+        yield "scored on " + ", ".join(f"{name} ({plural(count, 'run')})" for name, count in sorted(scores.items()))
     yield ""
     yield table(states)
     for state, of in by_state.items():
@@ -76,10 +78,10 @@ def report(folder: Path, states: Sequence[RunState]) -> Iterator[str | Table]:
         yield f"cost so far: {total}"
     for device in dict.fromkeys(one.device for one in states if one.wall):
         seconds = sum(one.wall for one in states if one.device == device)
-        yield f"training so far: {clock(seconds)} on {device or 'an unknown device'}"
+        yield f"training time so far: {clock(seconds)} on {device or 'an unknown device'}"
     if left := [one.left for one in states if one.left != 0]:
-        unknown = f" (without {left.count(None)} of unknown length)" if None in left else ""
-        yield f"left: {clock(sum(filter(None, left)))} of training in one process{unknown}"
+        unknown = f", plus {plural(left.count(None), 'run')} of unknown length" if None in left else ""
+        yield f"time left: {clock(sum(filter(None, left)))} of training in one process{unknown}"
     yield f"disk: {sum(one.mib for one in states):,.0f} MiB"
     requests = [(one.request, one.state) for one in states if one.request]
     incomplete = [of for of, state in requests if state != "scored" and (of.benchmarks or state != "trained")]
@@ -89,7 +91,10 @@ def report(folder: Path, states: Sequence[RunState]) -> Iterator[str | Table]:
 
 
 def table(states: Sequence[RunState]) -> Table:
-    """Return a table with a row per curve and size: a mark per seed, and mean time, cost, speed and disk space."""
+    """Return a table with one row per curve and size.
+
+    A row has one mark per seed, the mean time, cost and disk space, and the median speed.
+    """
     headings = ("curve", "size", "runs", "time per run", "cost per run", "words/s", "device", "disk per run")
     columns = Table(*headings, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     seeds = sorted({one.seed for one in states})
@@ -112,7 +117,7 @@ def table(states: Sequence[RunState]) -> Table:
 
 
 def _cost(states: Sequence[RunState], summary: Callable[[list[float]], float]) -> str:
-    """Summarise what runs have cost, such as "1.5 GPU hours"."""
+    """Summarise the cost of runs in words, such as "1.5 GPU hours"."""
     units = {"gpu_hours": "GPU hours", "core_hours": "core hours"}
     hours = {unit: [one.cost[unit] for one in states if unit in one.cost] for unit in units}
     means = {units[unit]: summary(of) for unit, of in hours.items() if of}
@@ -120,7 +125,7 @@ def _cost(states: Sequence[RunState], summary: Callable[[list[float]], float]) -
 
 
 def _lines(runs: Sequence[RunState]) -> list[str]:
-    """Return a line per run with its state, name and scores, and how far it is or why it stopped."""
+    """Return one line per run with its state, name and scores, and its progress or the reason why it stopped."""
     lines = []
     for one in runs[:LISTED]:
         about = [one.name, *(f"scored on {label}" for label in one.scored_on), one.reason]
@@ -133,49 +138,50 @@ def _lines(runs: Sequence[RunState]) -> list[str]:
 
 
 def select(states: Sequence[RunState], wanted: Sequence[str]) -> list[RunState]:
-    """Return the runs that the values of `remove=` name.
+    """Return the runs that the values of `remove=` select.
 
-    A value is the name of a run or the 8 digits at its end, a pattern such as `*-s2-*`, a setting such as `seed=2`, a
-    state such as failed, or study (all runs). Raises ConfigError if a value matches no run.
+    A value is a run's name or its last 8 digits, a pattern such as `*-s2-*`, a setting such as `seed=2`, a state such
+    as `failed`, or `study` (all runs). Raises ConfigError if a value doesn't match any run.
     """
     for value in wanted:
         if not any(_is_named(one, str(value)) for one in states):
             remedy = (
-                "Give a run's name or its last 8 digits, a pattern such as '*-s2-*', a setting such as seed=2, a state "
+                "Use a run's name or its last 8 digits, a pattern such as '*-s2-*', a setting such as seed=2, a state "
                 "such as failed or missing, or study for all runs."
             )
             if close := get_close_matches(str(value), {*get_args(State), *(one.run for one in states), "study"}, 1):
                 remedy = f"Did you mean '{close[0]}'?"
-            raise ConfigError(f"remove={value}: no run of the study matches. {remedy}")
+            raise ConfigError(f"remove={value}: this doesn't match any run of the study. {remedy}")
     return [one for one in states if any(_is_named(one, str(value)) for value in wanted)]
 
 
 def _is_named(one: RunState, value: str) -> bool:
-    """Return whether a value of `remove=` names a run."""
+    """Return True if a value of `remove=` selects a run."""
     if value in ("study", one.state, one.name, one.run.rpartition("-")[2]) or fnmatchcase(one.run, value):
         return True
     key, is_key, wanted = value.partition("=")
     values = flatten(one.config)
     keys = [name for name in values if name in (key, f"{key}.name")]
     keys = keys or [name for name in values if name.endswith(f".{key}")]
-    if is_key and keys == ["sample.size"]:  # 1/8M and 125k are one size
+    if is_key and keys == ["sample.size"]:  # 1/8M and 125k are the same size
         return one.size == parse_size(wanted, "remove=sample.size")
     return bool(is_key) and len(keys) == 1 and written(values[keys[0]]) == wanted
 
 
 def remove_runs(folder: Path, runs: Sequence[RunState]) -> None:
-    """Remove runs and their lines in the grid. With the last run, also remove what commands left next to the runs.
+    """Remove runs and their lines in the study's grid. Removing the last run also removes the grid and the logs.
 
-    Raises RunInUse if a process is working on a run, and ConfigError for a run without a folder that only an experiment
-    requests, unless all folders are removed. Nothing is removed then.
+    Raises RunInUse if a process is working on a run. Raises ConfigError if a run has no folder and is only listed in an
+    experiment, unless all folders are removed. In both cases, nothing is removed.
     """
     if busy := [one.run for one in runs if one.state == "running"]:
-        raise RunInUse(f"{folder}: a process is working on {first_few(busy)}. Stop it first. Nothing was removed.")
+        raise RunInUse(f"{folder}: a process is using {first_few(busy)}. Nothing was removed. Stop the process first.")
     missing, names = [one.name for one in runs if one.state == "missing"], {one.run for one in runs}
     is_part = names.isdisjoint(there := {path.parent.name for path in folder.glob("*/config.yaml")}) or there - names
     if missing and is_part and not read_grid(folder):
         raise ConfigError(
-            f"remove={missing[0]}: the run has no folder to remove. Only experiment={folder.name} requests it."
+            f"remove={missing[0]}: this run hasn't been started, so there is no folder to remove. It is only listed "
+            f"in experiment={folder.name}. Leave it out."
         )
     for one in runs:
         path = folder / one.run
@@ -187,9 +193,9 @@ def remove_runs(folder: Path, runs: Sequence[RunState]) -> None:
     forget_runs(folder, names)
     if not read_grid(folder) and not any(folder.glob("*/config.yaml")):
         for path in (folder / name for name in (GRID, "local", "slurm", "multirun.yaml")):
-            shutil.rmtree(path, ignore_errors=True)  # a folder, but not a link or file
+            shutil.rmtree(path, ignore_errors=True)  # this ignores links and files
             path.unlink(missing_ok=True)
-        with suppress(OSError):  # there are other files, too
+        with suppress(OSError):  # the folder contains other files
             folder.rmdir()
 
 

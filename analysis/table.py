@@ -1,4 +1,4 @@
-"""`python -m analysis.table`: write a study as one table. docs/guides/table.md explains the columns."""
+"""Write a study as one table (`python -m analysis.table`). docs/guides/table.md explains the columns."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ TABLES: dict[str, Callable[..., pd.DataFrame]] = {"accuracies": accuracies, "pai
 
 
 def run(config: TableCommand) -> None:
-    """Write the table `config.what` of a study, or of numbers from elsewhere, to `config.output` as CSV or Parquet.
+    """Write the table `config.what` of a study or of external results to `config.output`, as CSV or Parquet.
 
-    Raises ConfigError if there is no study or output, or if a value is unknown or not used by the table.
+    Raises ConfigError if study or output isn't set, or if a value is unknown or has no effect on the table.
     """
     check_choice("what", config.what, TABLES)
     check_choice("source", config.source, SOURCES)
     if config.output is None or Path(config.output).suffix not in (".csv", ".parquet"):
-        raise ConfigError(f"output={config.output}: give output=FILE. The name must end in .csv or .parquet.")
+        raise ConfigError(f"output={config.output}: the table must go to a .csv or .parquet file. Set output=FILE.csv.")
     is_study, make = config.source == FILES, TABLES[config.what]
     given = {
         "benchmark": config.chosen_benchmark,
@@ -47,14 +47,14 @@ def run(config: TableCommand) -> None:
         if len(left_out := studies.problems):
             statuses = left_out["status"].replace("shared", "copied")
             counts = ", ".join(f"{count} {status}" for status, count in statuses.value_counts().items())
-            say(f"Some runs are left out ({counts}), such as {left_out['run'].iloc[0]}.")
+            say(f"Some runs are left out ({counts}), for example {left_out['run'].iloc[0]}.")
         table = make(studies, **options)
     else:
         source = read_source(config.source, config.path, config.columns, config.results, config.study)
         for note in source.notes:
             say(note)
         if (table := getattr(source, config.what)) is None:
-            raise InputError(f"what=pairs: {config.path} only has accuracies, not judgements of single pairs.")
+            raise InputError(f"what=pairs: {config.path} has no judgements of single pairs. Use what=accuracies.")
         for column, wanted in options.items():
             table = table[table[column] == wanted]
     path = Path(config.output)
@@ -63,7 +63,7 @@ def run(config: TableCommand) -> None:
     else:
         with atomic_path(path) as temporary:
             table.to_parquet(temporary, index=False)
-    print(f"{len(table):,} rows in {path}")
+    print(f"Wrote {len(table):,} rows to {path}.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Score models on benchmarks: scorers, judgement methods and score files. Scoring never imports Lightning.
+"""Score models on benchmarks, with scorers and judgement methods, and write score files. Lightning is never imported.
 
 From Python, use `from eval import judge, load_scorer, surprisals` (eval/library.py).
 """

@@ -35,7 +35,7 @@ def run(config: EvalConfig) -> None:
 
 
 def of_each_benchmark(config: EvalConfig) -> list[EvalConfig]:
-    """Return one configuration of this command per benchmark that it names. Raises ConfigError as `compose`."""
+    """Return one configuration of this command per benchmark that it names. Raises the same errors as `compose`."""
     if config.benchmarks is None:
         return [config]
     line = current()
@@ -72,7 +72,9 @@ def score_pretrained(configs: Sequence[EvalConfig]) -> None:
         elif score_or_report(partial(score, each), f"{run_id(each[0])}: "):
             failed += 1
     if failed:
-        raise RunError(f"model.path={path}: {failed} of {len(models)} revisions could not be scored (see above).")
+        raise RunError(
+            f"model.path={path}: {failed} of {len(models)} revisions could not be scored. Fix the errors above."
+        )
 
 
 def score_trained(configs: Sequence[EvalConfig]) -> None:
@@ -117,7 +119,7 @@ def plan(configs: Sequence[EvalConfig]) -> None:
         scoring = [estimate_scoring(one, run.tokens_per_word, run.snapshots) for one in configs]
     except (InputError, StoreError) as error:  # training can be planned even if the benchmark can't be read
         planned.add(run)
-        planned.note(f"The estimate leaves out scoring: {error}")
+        planned.note(f"The estimate doesn't include scoring: {error}")
         return
     planned.add(
         replace(

@@ -1,4 +1,4 @@
-"""Configuration of scoring: the groups `policy` and `scoring`, and the configuration of each command in eval/."""
+"""Define the configuration of each command in eval/, with the groups `policy` and `scoring`."""
 
 import dataclasses
 from dataclasses import dataclass, field
@@ -25,23 +25,23 @@ class PolicyConfig:
     """Scoring settings. Every score file records them, and scores with different settings are never mixed."""
 
     context: Literal["none", "eos", "text"]  # what comes before the sentence and its begin symbol
-    context_tokens: Annotated[int, Meta(ge=1, le=100_000)]  # context=eos: the number of <eos> before the sentence
-    context_text: str | None = None  # context=text: the text before the sentence
+    context_tokens: Annotated[int, Meta(ge=1, le=100_000)]  # number of <eos> before the sentence, with context=eos
+    context_text: str | None = None  # text before the sentence, with context=text
     score_eos: bool | None = None  # whether to score <eos>; null: only for our word-level models
-    unk: Literal["score", "skip"]  # score an unknown token as <unk>, or skip it
+    unk: Literal["score", "skip"]  # whether to score an unknown token as <unk>, or to skip it
     precision: Precision  # number format of the forward pass
-    # Masked models: which tokens are hidden together with the scored one.
+    # For masked models: which tokens are masked together with the scored one.
     pll: Literal["original", "within_word_l2r"] | None = None
-    # How many positions before a hidden token it is predicted: 1 for masked next-token models; null: detect it.
+    # Whether a masked token is predicted one position before it, as by masked next-token models. null: detect this.
     pll_shift: Literal[0, 1] | None = None
 
     def __post_init__(self) -> None:
         if (self.context == "text") != (self.context_text is not None):
-            raise ConfigError("policy.context=text and policy.context_text go together. Set both, or neither.")
+            raise ConfigError("policy.context=text and policy.context_text must be set together. Set both, or neither.")
 
     @property
     def label(self) -> list[str]:
-        """The settings that differ from the defaults, as parts of a folder's name: "context-eos-32", "unk-skip"."""
+        """The settings that differ from the defaults, as parts of a folder name, such as "unk-skip"."""
         parts = [f"context-eos-{self.context_tokens}"] if self.context == "eos" else []
         parts += [f"context-text-{sha256_json(self.context_text)[:8]}"] if self.context == "text" else []
         usual = {"score_eos": None, "unk": "score", "precision": "fp32", "pll": None, "pll_shift": None}
@@ -50,12 +50,12 @@ class PolicyConfig:
 
 
 def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
-    """Return the name of the folder for score files: "blimp", or "blimp+pairs-10+unk-skip" with other settings."""
+    """Return the name of the folder for score files, such as "blimp", or "blimp+pairs-10+unk-skip" with settings."""
     return "+".join([benchmark.label, *policy.label])
 
 
 def benchmark_type(label: str) -> str:
-    """Return the type of benchmark (pairs, diagnostic, ...) from `label`, the name of its folder of scores."""
+    """Return the type of a benchmark (pairs, diagnostic ...), given `label`, the name of its score folder."""
     name = label.partition("+")[0]
     if name == SYNTAXGYM:
         return SYNTAXGYM
@@ -65,15 +65,15 @@ def benchmark_type(label: str) -> str:
 
 
 def is_of_pairs(label: str) -> bool:
-    """Return True if the folder of scores named `label` is for minimal pairs rather than items or sentences."""
+    """Return True if the score folder named `label` is for minimal pairs rather than items or sentences."""
     return benchmark_type(label) == "pairs"
 
 
 def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int | None) -> dict[str, Any]:
     """Return the scoring settings as score files record them, with nulls resolved for one model.
 
-    pll_shift is recorded for masked next-token models only; other models read a token at its own position. unk_only is
-    recorded with unk=skip only; in older files without it, a sentence of only `<unk>` has the log-probability 0.
+    pll_shift is recorded only for masked next-token models, because other models predict a token at its own position.
+    unk_only is recorded only with unk=skip. In older files without it, a sentence of only `<unk>` has a score of 0.
     """
     recorded = dataclasses.asdict(policy) | {"score_eos": score_eos, "pll_shift": pll_shift}
     if not pll_shift:
@@ -83,26 +83,26 @@ def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int
     return recorded
 
 
-# The settings of conf/base.yaml, for use from Python: no context, <unk> is scored, float32.
+# The settings of conf/base.yaml, for use from Python. There is no context, <unk> is scored, and numbers are float32.
 PLAIN = PolicyConfig(context="none", context_tokens=32, unk="score", precision="fp32")
 
 
 @dataclass(kw_only=True)
 class ScoringConfig:
-    """Speed and extent of scoring. None of these settings changes a score."""
+    """Settings for the speed and extent of scoring. None of them changes a score."""
 
     batch_tokens: Annotated[int, Meta(ge=1, le=10**9)]  # tokens per batch
-    # How many pairs per paradigm get their token scores written to tokens.parquet.
+    # Number of pairs per paradigm whose token scores are written to tokens.parquet.
     token_pairs: Annotated[str, Meta(pattern=r"\A([0-9]{1,9}|all)\Z", description="a number of pairs, or all")]
     seed: Seed  # for drawing these pairs
-    snapshots: bool = False  # also score the run's snapshots (train/loop/snapshots.py), for its trajectory
+    snapshots: bool = False  # whether to score the run's snapshots (train/loop/snapshots.py) too
 
 
 @dataclass(kw_only=True)
 class UnigramsConfig:
-    """Where slor and morcela count tokens: in the run's own sample, or in `text` for pretrained models."""
+    """The text in which slor and morcela count tokens. It is the run's own sample, or `text` for pretrained models."""
 
-    text: str | None = None  # a file with one sentence per line; null: pretrained models get neither slor nor morcela
+    text: str | None = None  # a file with one sentence per line; null: no slor and morcela for pretrained models
     unseen: AboveZero = 0.5  # the count assumed for a token that doesn't occur in the text
 
 
@@ -111,7 +111,7 @@ class EvalConfig(RunConfig):
     """Configuration of `python -m eval`."""
 
     benchmark: BenchmarkConfig = field(metadata=NOT_IN_DIGEST)
-    benchmarks: list[str] | None = field(default=None, metadata=NOT_IN_DIGEST)  # if several: `benchmark` is the first
+    benchmarks: list[str] | None = field(default=None, metadata=NOT_IN_DIGEST)  # if set, `benchmark` is the first one
     method: dict[str, Any] = field(default_factory=dict, metadata=NOT_IN_DIGEST)  # parameters (eval/methods/method.py)
     policy: PolicyConfig = field(metadata=NOT_IN_DIGEST)
     scoring: ScoringConfig = field(metadata=NOT_IN_DIGEST)
@@ -124,20 +124,20 @@ class EvalConfig(RunConfig):
         if self.scoring.snapshots and not self.benchmark.has_pairs:
             raise ConfigError(
                 f"scoring.snapshots=true works only with minimal pairs, not with benchmark={self.benchmark.name}. "
-                "Leave it out."
+                "Leave this setting out."
             )
 
 
 @dataclass(kw_only=True)
 class GenerateConfig(CorporaConfig):
-    """Configuration of `python -m eval.generate`. The text is used with benchmark.vocabulary=run."""
+    """Configuration of `python -m eval.generate`. The corpus and sample are used with benchmark.vocabulary=run."""
 
     benchmark: BenchmarkConfig = field(metadata=NOT_IN_DIGEST)
 
 
 @dataclass(kw_only=True)
 class QuestionnaireConfig:
-    """Questions for people, and which answers count (conf/questionnaire/default.yaml explains each setting)."""
+    """Settings of a questionnaire and of its evaluation (conf/questionnaire/default.yaml explains each of them)."""
 
     folder: str
     per_paradigm: Some
@@ -169,19 +169,19 @@ class ExportConfig(RootConfig):
     run: str | None = None  # one run of the study; null: all of them
     output: str | None = None  # output folder; null: reports/STUDY/huggingface
     push: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+\Z", description="OWNER/NAME")] | None = None
-    licence: str | None = None  # licence of the weights, by its name on the hub
+    licence: str | None = None  # licence of the weights, as named on the Hugging Face hub
 
 
 @dataclass(kw_only=True)
 class SurprisalConfig:
     """The names of a table's columns, and how much context a model sees before a word."""
 
-    text_column: str = "text"  # one sentence or longer text per row
-    word_column: str = "word"  # if the table has this column: one word or region per row
+    text_column: str = "text"  # contains one sentence or longer text per row
+    word_column: str = "word"  # if the table has this column, it contains one word or region per row
     id_column: str = "text_id"  # consecutive rows with the same id make up one text of words
-    document_column: str = "document"  # context=document: consecutive rows with the same value are one document
-    context: Literal["text", "document"] = "text"  # text: read each text alone; document: after the texts before it
-    # number of tokens to read at a time; null: 1,024, or as many as the model can read
+    document_column: str = "document"  # consecutive rows with the same value are one document (context=document)
+    context: Literal["text", "document"] = "text"  # whether a text is read alone or after the document's earlier texts
+    # Number of tokens to read at a time. null: 1,024, or the model's limit if that is lower.
     window: Annotated[int, Meta(ge=2, le=10**6)] | None = None
     step: Annotated[int, Meta(ge=1, le=10**6)] | None = None  # tokens that each window adds; null: half a window
 
@@ -189,7 +189,8 @@ class SurprisalConfig:
         columns = [self.text_column, self.word_column, self.id_column, self.document_column]
         if len(set(columns)) < len(columns) or "" in columns:
             raise ConfigError(
-                f"surprisal: the columns {', '.join(columns)} must have four different names that aren't empty."
+                f"surprisal: the columns {', '.join(columns)} must have four different names that aren't empty. Change "
+                "the settings surprisal.*_column."
             )
 
 
@@ -197,7 +198,7 @@ class SurprisalConfig:
 class SurprisalCommand(RootConfig):
     """Configuration of `python -m eval.surprisal`."""
 
-    model: ModelConfig  # a pretrained model; otherwise the models of the study's runs are used
+    model: ModelConfig  # a pretrained model; if it is another kind, the models of the study's runs are used
     trainer: TrainerConfig
     scoring: ScoringConfig
     policy: PolicyConfig

@@ -1,4 +1,4 @@
-"""Estimate the cost of scoring a run before it starts: tokens to read, disk space and memory."""
+"""Estimate the cost of scoring a run before it starts, in tokens to read, disk space and memory."""
 
 import dataclasses
 import functools
@@ -14,14 +14,14 @@ from eval.scores.files import answers_metadata, score_path
 from train.estimate import PROCESS_BYTES
 from train.runs.folder import RunFolder
 
-ITEM_BYTES, SCORE_BYTES = 60, 45  # per pair on disk: its sentences, and its scores by one method (measured on BLiMP)
-# Memory: a tiny LSTM took 658, 762 and 1,525 MiB for 3,350, 13,400 and 67,000 pairs, including the program itself.
+ITEM_BYTES, SCORE_BYTES = 60, 45  # bytes on disk per pair, for its sentences and for one method (measured on BLiMP)
+# A tiny LSTM needed 658, 762 and 1,525 MiB of memory for 3,350, 13,400 and 67,000 pairs, with the program itself.
 SCORER_BYTES, PAIR_BYTES = 128 * 2**20, 12_500
 
 
 @dataclass(frozen=True)
 class ScoringEstimate:
-    """Estimated cost of scoring."""
+    """The estimated cost of scoring."""
 
     tokens: float  # tokens to read; 0 if everything is already scored
     file_bytes: int  # total size of the score files
@@ -29,10 +29,10 @@ class ScoringEstimate:
 
 
 def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int] = ()) -> ScoringEstimate:
-    """Estimate the cost of scoring the run of `config`. Raises the errors of the benchmark's reader.
+    """Estimate the cost of scoring the run of `config`. Raises the same errors as the benchmark's reader.
 
-    A beginning that several sentences share counts once, except for n-gram models. Whether a run is already scored is
-    judged by the names of its files alone. `snapshots` are the training steps at which the run has, or will have,
+    If several sentences have the same beginning, it is counted once, except for n-gram models. Only the names of its
+    files decide whether a run is already scored. `snapshots` are the training steps of the run's current or planned
     snapshots.
     """
     from eval.methods.method import fitting
@@ -61,7 +61,7 @@ def _words_to_read(config: EvalConfig, methods: list[str]) -> float:
 
     reference = config.corpus.reference
     counts = benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config)).words(reference)
-    if config.model.masked:  # reads one copy of the sentence per word, with that word hidden
+    if config.model.masked:  # reads one copy of the sentence per word, with that word masked
         return float(sum(length * length for length in counts.values()))
     total = sum(counts.values()) + len(counts)
     read = total if config.model.counted else _distinct_words(tuple(counts), reference)
@@ -71,7 +71,7 @@ def _words_to_read(config: EvalConfig, methods: list[str]) -> float:
 
 @functools.lru_cache(maxsize=2)
 def _distinct_words(sentences: tuple[str, ...], reference: str) -> int:
-    """Return the number of nodes in the tree of all sentences, word by word. The begin symbol is the root."""
+    """Return the number of nodes in a prefix tree of all sentences. A node is a word; the begin symbol is the root."""
     texts = sorted(list(words(text, reference)) for text in sentences)
     shared = 0
     for before, text in pairwise(texts):

@@ -1,7 +1,7 @@
-"""The command `python -m eval.generate`: write minimal pairs of our own paradigms in BLiMP's format, or print them.
+"""Run `python -m eval.generate`, which writes minimal pairs of our own paradigms in BLiMP's format, or prints them.
 
-<paths.reports>/<label>/<UID>.jsonl      the pairs of a paradigm; the label is that of score files ("generated+en")
-<paths.reports>/<label>/manifest.json    their origin, the digests of the files, and the paradigms without pairs
+<paths.reports>/<label>/<UID>.jsonl      pairs of one paradigm (<label>: as for score files, such as "generated+en")
+<paths.reports>/<label>/manifest.json    origin of the pairs, digests of the files, and paradigms without pairs
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ console = Console(highlight=False, markup=False, soft_wrap=True)
 def run(config: GenerateConfig) -> None:
     """Write the pairs that `config.benchmark` requests, or print them with `dry_run`.
 
-    Raises InputError for another benchmark than generated pairs, and the errors of `generate` and `resolved`.
+    Raises InputError if the benchmark isn't generated, and the same errors as `generate` and `resolved`.
     """
     if config.benchmark.form != "generated":
         raise InputError(
@@ -60,9 +60,9 @@ def write(config: BenchmarkConfig, folder: Path) -> None:
     console.print(f"{folder}: {plural(total, 'pair')} in {plural(len(files), 'paradigm')} ({ABOUT['license']})")
     for name, pairs in generated.pairs.items():
         if len(pairs) < (config.pairs or 0):
-            console.print(f"  {name}: only {len(pairs)} pairs are possible")
+            console.print(f"  {name}: only {plural(len(pairs), 'pair')} could be generated.")
     for name, reason in generated.unavailable.items():
-        console.print(f"  {name}: left out because fewer than {LEAST_PAIRS} pairs are possible ({reason})")
+        console.print(f"  {name}: left out, because fewer than {LEAST_PAIRS} pairs could be generated ({reason}).")
 
 
 def show(config: BenchmarkConfig) -> None:

@@ -1,4 +1,4 @@
-"""Score from Python, with the same defaults from conf/ as the commands (examples: docs/guides/python.md)."""
+"""Score models from Python, with the same defaults as the commands (for examples, see docs/guides/python.md)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -34,29 +34,29 @@ def judge(
         pairs: (good, bad) sentences, or a table with the columns good and bad. The table may also have the other
             columns of eval.scores.schemas.ITEMS (paradigm, pair_id, the fields of the prefix methods) and columns of
             your own. If there is no pair_id, pairs are numbered from 0. A column `context` has the text before both
-            sentences, with the space between. It is read but not scored.
-        methods: Names of methods, as here or as in papers ("LP", "MeanLP", "PLL"). Methods for causal and for masked
-            models can be mixed: those that fit the model are used.
-        policy: Scoring settings, by default those of conf/base.yaml.
+            sentences, including the space. It is read but not scored.
+        methods: Names of methods, as in pairscale or as in papers ("LP", "MeanLP", "PLL"). The names can include
+            methods for causal and for masked models; the ones that apply to the model are used.
+        policy: Scoring settings. The defaults are the same as in conf/base.yaml.
         language: Language of the templates.
         overrides: Parameters of the methods, as on the command line ("method.pen_lp.alpha=0.6").
 
     Returns:
         One row per method and pair, and per template or trial if the method has them. The columns are method,
-        paradigm, pair_id, those of `pairs`, good_score and bad_score (in nats for methods that sum
-        log-probabilities), outcome (1 if good_score > bad_score, else 0), and the other columns of
-        eval.scores.schemas.SCORES except the word counts.
+        paradigm, pair_id, the columns of `pairs`, good_score, bad_score, outcome, and the other columns of
+        eval.scores.schemas.SCORES except the word counts. Scores are in nats for methods that sum log-probabilities.
+        The outcome is 1 if good_score > bad_score, and 0 otherwise.
 
     Raises:
         ConfigError: If a method doesn't exist or doesn't fit the pairs, or if no method fits the model.
-        InputError: If a pair lacks a sentence, or if a pair_id occurs twice in a paradigm.
+        InputError: If a pair has no good or no bad sentence, or if a pair_id occurs twice in a paradigm.
     """
     policy = build(PolicyConfig, asdict(policy), "policy.")  # checks the values
     chosen = [methods] if isinstance(methods, str) else methods
     config = compose("eval", [f"method=[{','.join(_methods(chosen))}]", *overrides])
     table = pairs if isinstance(pairs, pd.DataFrame) else pd.DataFrame(list(pairs), columns=["good", "bad"])
     if table.empty:
-        raise InputError("pairs is empty. Give at least one pair of a good and a bad sentence.")
+        raise InputError("pairs is empty. Pass at least one pair of a good and a bad sentence.")
     items = _items(table)
     fitted = fitting(config.method, scorer.masked)
     uses = {name: MethodUse.of(name, values, scorer, language) for name, values in fitted.items()}
@@ -90,13 +90,13 @@ def surprisals(
     Args:
         scorer: A causal model, as returned by `load_scorer`.
         texts: Strings, which are split into words at white space, or lists of words or regions.
-        policy: Scoring settings, by default those of conf/base.yaml.
-        window: The number of tokens to read at a time, by default 1,024 or as many as the model can read.
-        step: How many tokens each further window of a long text adds, by default half a window.
+        policy: Scoring settings. The defaults are the same as in conf/base.yaml.
+        window: The number of tokens to read at a time. The default is 1,024, or the model's limit if that is lower.
+        step: The number of tokens that each further window of a long text adds. The default is half a window.
 
     Returns:
-        One row per word: text_id (texts are numbered from 1), number (of the word in its text, from 1), word, and the
-        columns of eval.surprisal.words.word_surprisals.
+        One row per word, with the columns text_id (from 1), number (position of the word in its text, from 1), word,
+        and the columns of eval.surprisal.words.word_surprisals.
 
     Raises:
         InputError: If a text has no words.
@@ -107,14 +107,14 @@ def surprisals(
     for number, text in enumerate(texts, start=1):
         words = [sentence_of(word, f"texts: text {number}", "word") for word in _words(text)]
         if not words:
-            raise InputError(f"texts: text {number} has no words. Remove it, or give it at least one word.")
+            raise InputError(f"texts: text {number} has no words. Remove it, or add at least one word.")
         rows += [(str(number), place, word) for place, word in enumerate(words, start=1)]
     table = pd.DataFrame(rows, columns=["text_id", "number", "word"])
     return text_surprisals(scorer, table.set_index(table["text_id"].to_numpy()), policy, window, step)
 
 
 def _methods(names: Sequence[str]) -> list[str]:
-    """Return the registered names of methods. Capitals, hyphens and spaces, as used in papers, make no difference.
+    """Return the registered names of methods. Capitals, hyphens and spaces in `names` are ignored.
 
     Raises ConfigError if there are no names.
     """
@@ -129,11 +129,11 @@ def _words(text: str | Sequence[str]) -> list[str]:
 
 
 def _items(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of pairs with all columns of eval.scores.schemas.ITEMS; those that it lacks are empty."""
-    if missing := {"good", "bad"} - set(table.columns):
+    """Return a table of pairs with all columns of eval.scores.schemas.ITEMS, after adding missing ones as empty."""
+    if not {"good", "bad"} <= set(table.columns):
         raise InputError(
-            f"pairs needs the columns good and bad, but {' and '.join(sorted(missing))} is missing. It has "
-            f"{', '.join(map(str, table.columns))}."
+            f"pairs: the table has the columns {', '.join(map(str, table.columns))}, but needs good and bad. Rename "
+            "its columns."
         )
     for side in ("good", "bad"):
         for number, sentence in enumerate(table[side]):

@@ -1,4 +1,4 @@
-"""Score runs: compute the scores that a run's files lack, in one pass over its model."""
+"""Compute the scores that are missing from a run's files, loading each model only once."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from train.sweeps import is_requested
 if TYPE_CHECKING:
     from eval.scorers.base import Scorer
 
-MOST_LINES = 50  # longer tables of a run are only printed with verbose=true
-# Errors that concern one run, so that the others can be scored. A WriteError is none: a full disk stops everything.
+MOST_LINES = 50  # a run's tables are only printed without verbose=true if they have at most this many lines
+# Errors that affect only one run, so the others can still be scored. WriteError isn't one: a full disk affects all.
 _RUN_ERRORS = (ConfigError, InputError, RunError, StoreError)
 
 
@@ -46,7 +46,7 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
     """Create the run folder of a pretrained model, and return it with the model's scorer.
 
     The folder contains the configuration and digests, but no weights. `config.model` must be a PretrainedConfig.
-    Raises the errors of `pretrained_scorer`.
+    Raises the same errors as `pretrained_scorer`.
     """
     assert isinstance(config.model, PretrainedConfig)
     from eval.scorers.base import Execution
@@ -60,12 +60,12 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
         trained = {"step": config.model.step, "tokens": config.model.tokens, "tokenizer_path": scorer.tokenizer_path}
         run.update_manifest(status=DONE, config_digest=config_digest(config), versions=versions(), **digests, **trained)
     if scorer.tokenizer_path:
-        _say(f"{run.path.name}: the model's folder has no tokenizer, so the one in {scorer.tokenizer_path} is used.")
+        _say(f"{run.path.name}: the model's folder has no tokenizer. The one in {scorer.tokenizer_path} is used.")
     return run, scorer
 
 
 def check_benchmark(config: EvalConfig) -> None:
-    """Check the methods, and the benchmark unless its pairs depend on the run. Raises the errors of scoring."""
+    """Check the methods, and the benchmark if its items don't depend on the run. Raises ConfigError or InputError."""
     KINDS[type(config.benchmark)].check(config)
 
 
@@ -101,8 +101,8 @@ def score_run(
         except _RUN_ERRORS as error:
             if len(configs) == 1:
                 raise
-            _say(f"not {action}: {run.path.name} on {name}: {error}")
-            failed[number] = f"not {action} on {name}"
+            _say(f"{run.path.name} could not be {action} on {name}: {error}")
+            failed[number] = f"{action} on {name}"
 
     with run.locked():
         for number, make in _works(run, configs, scorer):
@@ -121,13 +121,13 @@ def score_run(
                 if tables:
                     _print_tables(work, configs[number].verbose)
     if failed:
-        raise RunError(f"{run.path.name}: {', '.join(failed.values())} (see above).")
+        raise RunError(f"{run.path.name} could not be {' or '.join(failed.values())}. Fix the errors above.")
 
 
 def _works(
     run: RunFolder, configs: Sequence[EvalConfig], scorer: Scorer | None = None
 ) -> Iterator[tuple[int, Callable[[], Work]]]:
-    """Yield pairs of a configuration's index and a function that finds out what is still to be scored for it.
+    """Yield each configuration's index, with a function that finds out which of its scores are missing.
 
     The exported model comes first, then the snapshots. Each model is loaded by the first function that needs it.
     """
@@ -143,7 +143,7 @@ def _work(run: RunFolder, config: EvalConfig, load: Callable[[], tuple[Scorer, d
 
 
 def _load(run: RunFolder, config: EvalConfig, step: int | None, scorer: Scorer | None) -> tuple[Scorer, dict[str, Any]]:
-    """Return the scorer of a run's exported model and {}, or of a snapshot and the snapshot's information.
+    """Return the scorer of a run's exported model or snapshot, and information about the snapshot ({} for the model).
 
     `scorer` is the exported model, if it is already loaded.
     """
@@ -161,8 +161,8 @@ def _load(run: RunFolder, config: EvalConfig, step: int | None, scorer: Scorer |
 def _score_missing(run: RunFolder, config: EvalConfig, make: Callable[[], Work], began: bool) -> Work:
     """Compute the missing scores and return the work. If this fails, record the reason in the manifest.
 
-    If bad input, such as a missing benchmark, stops scoring before it begins, the reason is recorded only if a sweep
-    requested these scores.
+    If scoring fails before it begins because of bad input, such as a missing benchmark, the reason is recorded only if
+    a sweep requested these scores.
     """
     from train.loop.device import enough_memory, set_up_cpu
 
@@ -177,7 +177,7 @@ def _score_missing(run: RunFolder, config: EvalConfig, make: Callable[[], Work],
     except Exception as error:
         bad_input = isinstance(error, (ConfigError, InputError)) and not began
         if not bad_input or is_requested(run, config.benchmark.name):
-            with suppress(WriteError):  # a full disk has no room for the reason; `error` is raised in any case
+            with suppress(WriteError):  # if the disk is full, the reason can't be recorded; `error` is still raised
                 _record(run, config, error)
         raise
     _record(run, config)
@@ -185,10 +185,9 @@ def _score_missing(run: RunFolder, config: EvalConfig, make: Callable[[], Work],
 
 
 def _record(run: RunFolder, config: EvalConfig, error: Exception | None = None) -> None:
-    """Record in the manifest which command was run, and why scoring failed until an attempt succeeds.
+    """Record in the manifest the command that was run, and the reason if scoring failed. Remove it after a success.
 
-    The command is kept unless a sweep requested these scores (its grid has the command), so that anyone can reproduce
-    the study.
+    The command is needed to reproduce the study. If a sweep requested these scores, its grid already has the command.
     """
     label = score_label(config.benchmark, config.policy)
     manifest = run.read_manifest()
@@ -204,7 +203,7 @@ def _record(run: RunFolder, config: EvalConfig, error: Exception | None = None) 
 
 
 def _print_tables(work: Work, verbose: bool) -> None:
-    """Print the tables of a run. If they are long, print only the main result unless `verbose` is set."""
+    """Print the tables of a run. If they are long and `verbose` is False, print only the main result."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     with console.capture() as printed:
         for part in work.tables(console.width):
@@ -214,7 +213,7 @@ def _print_tables(work: Work, verbose: bool) -> None:
                 print_text(console, str(part))
     lines = printed.get().splitlines()
     if len(lines) > MOST_LINES and not verbose:
-        _say(f"{lines[0].strip()}: {result_so_far().text()} (add verbose=true for {len(lines)} lines of tables)")
+        _say(f"{lines[0].strip()}: {result_so_far().text()} (add verbose=true to print {len(lines)} lines of tables)")
     else:
         print("\n".join(lines), flush=True)
 
@@ -226,7 +225,8 @@ def _say(text: str) -> None:
 def score_study(*configs: EvalConfig) -> None:
     """Score the finished runs of a study, one after the other, on the benchmark of each configuration.
 
-    Runs that aren't finished are listed. Raises RunError as `done_runs`, and at the end if runs could not be scored.
+    Runs that aren't finished are listed. Raises the same errors as `done_runs`. Raises RunError at the end if any run
+    could not be scored.
     """
     config = configs[0]
     done, damaged = done_runs(config, "scored")
@@ -244,26 +244,25 @@ def score_study(*configs: EvalConfig) -> None:
 def done_runs(config: RootConfig, action: str, run: str | None = None) -> tuple[list[RunFolder], int]:
     """Return the finished runs of a study, or only the one named `run`, and the number of damaged runs.
 
-    The other runs are listed as not `action` ("scored"), with the reason. Raises RunError if no run is finished, and
-    the errors of `study_runs`.
+    For each other run, a message says that it was not `action` ("scored"), and why. Raises RunError if no run is
+    finished, and the same errors as `study_runs`.
     """
     done, damaged = [], 0
     for folder in study_runs(config.paths.runs, config.study or "", run):
         try:
             manifest = folder.read_manifest()
         except RunError as error:
-            _say(f"not {action}: {error}")
+            _say(f"Not {action}: {error}")
             damaged += 1
             continue
         if manifest.get("status") == DONE:
             done.append(folder)
         else:
             status = ": ".join(filter(None, [manifest.get("status", "not started"), manifest.get("reason")]))
-            _say(f"not {action}: {folder.path.name}: {status}")
+            _say(f"{folder.path.name} was not {action}. Its status: {status}")
     if not done:
         raise RunError(
-            f"study={config.study}: no run is finished, so none can be {action} (see above). Run the training command "
-            "again to continue."
+            f"study={config.study}: no run is finished, so none can be {action}. Run the training command again."
         )
     return done, damaged
 
@@ -271,7 +270,7 @@ def done_runs(config: RootConfig, action: str, run: str | None = None) -> tuple[
 def check_failures(config: RootConfig, action: str, failed: int, total: int) -> None:
     """Raise RunError if some runs of a study could not be `action` ("scored"). Their errors have been printed."""
     if failed:
-        raise RunError(f"study={config.study}: {failed} of {total} runs could not be {action} (see above).")
+        raise RunError(f"study={config.study}: {failed} of {total} runs could not be {action}. Fix the errors above.")
 
 
 def _score_each(done: Sequence[RunFolder], configs: Sequence[EvalConfig]) -> list[tuple[str, int] | None]:
@@ -283,18 +282,18 @@ def _score_each(done: Sequence[RunFolder], configs: Sequence[EvalConfig]) -> lis
         with shown(f"{number + 1} of {len(done)}: {run.path.name}"):
             error = score_or_report(partial(score_run, run, configs, tables=False))
         failures.append(error)
-        code = error[1] if error else 0  # the reason has been printed
+        code = error[1] if error else 0
         board.end(Ended(number, code, time.monotonic() - began, take_result()))
     board.print_table()
     return failures
 
 
 def score_or_report(work: Callable[[], object], name: str = "") -> tuple[str, int] | None:
-    """Score one of several runs by calling `work`. If that fails, print the error and return it with its exit code."""
+    """Score a run by calling `work`. If that fails, print the error, and return it with its exit code."""
     try:
         work()
     except _RUN_ERRORS as error:
-        _say(f"not scored: {name}{error}")
+        _say(f"Not scored: {name}{error}")
         return str(error), error.exit_code
     return None
 

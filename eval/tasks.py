@@ -1,7 +1,7 @@
-"""Record in a study which runs belong to its sweep, from a task file that you wrote for slurm/run.sbatch yourself.
+"""Record which runs belong to a sweep, if you wrote the task file for slurm/run.sbatch yourself.
 
-FILE has one line per run: its name, a tab, and the arguments of `python -m eval`. You don't need this command with
-slurm/submit, which writes the task file and records the sweep itself.
+FILE has one line per run: its name, a tab, and the arguments of `python -m eval`. You don't need this command if you
+use slurm/submit, because it writes the task file and records the sweep.
 
     printf 'a\tstudy=mine corpus=toy model=lstm_tiny sample.size=1M\n' > tasks.tsv
     python -m eval.tasks tasks.tsv
@@ -22,12 +22,12 @@ from train.sweeps import Point, record_points
 
 
 def record_tasks(file: Path) -> None:
-    """Record the grid of a task file. Lines with invalid values are skipped, because their tasks report the error."""
+    """Record the sweep of a task file. Lines with invalid values are skipped, because their tasks report the error."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
-            f"{file}: can't read this task file ({error}). It must have one line per run: NAME, a tab, and arguments."
+            f"{file}: this task file can't be read ({error}). Write one line per run, with a name, a tab and arguments."
         ) from None
     points = []
     for line in lines:

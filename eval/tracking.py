@@ -23,19 +23,19 @@ from train.runs.folder import RunFolder
 from train.runs.provenance import job_of
 from train.trackers.tracker import takes_results, tracked
 
-_TABLE_LEVELS = ["paradigm", PREDICTION, COMPARISON]  # too many rows for summary values, so these are in tables only
+_TABLE_LEVELS = ["paradigm", PREDICTION, COMPARISON]  # only in tables, because there are too many for summary values
 
 
 def track_scores(run: RunFolder, config: EvalConfig) -> None:
     """Send all scores of `run` to the tracker, if it can show results.
 
-    They replace the scores that were sent before, so nothing appears twice. Raises the errors of `tracked` and of the
-    readers of scores.
+    They replace the scores that were sent before, so nothing appears twice. Raises the same errors as `tracked`, and
+    RunError if a score file is damaged.
     """
     if not takes_results(config.logger.name):
         return
     manifest = run.read_manifest()
-    words = manifest.get("sample_words") or manifest.get("tokens")  # tokens: for a pretrained model
+    words = manifest.get("sample_words") or manifest.get("tokens")  # pretrained models have tokens
     values = {"sample_words": words} if words else {}
     for kind, label, table in _tables(run, config.ties):
         values[f"{kind}/{label}"] = table
@@ -47,7 +47,7 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
 
 
 def _tables(run: RunFolder, ties: str | None) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Yield kind, label and table (level, name, accuracy) per method for pairs, and per benchmark for items."""
+    """Yield the kind, label and table (level, name, accuracy) of each method for pairs, and of each other benchmark."""
     for folder in sorted(run.scores("").glob("*")):
         for method, scores in pair_scores(folder):
             yield "accuracies", f"{folder.name}/{method}", accuracies(scores, ties)

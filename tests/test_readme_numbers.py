@@ -79,7 +79,7 @@ def test_tables_of_models(name):
 def test_findings_of_curves(name):
     accuracies, _ = study(name.split()[-1])
     form = re.compile(
-        r"\*\*(\S+)\*\*: (\S+)% correct after \S+, (\S+)% after \S+ words\. Each doubling of the text adds about (\S+) "
+        r"\*\*(\S+)\*\*: accuracy is (\S+)% after \S+ words and (\S+)% after \S+ words\. Each .*? adds about (\S+) "
         r"points \(95% confidence interval (\S+) to ([\d.]+)\)"
     )
     findings = [one for text in block(name) for one in form.findall(re.sub(r"\s*\n>? ?", " ", text))]

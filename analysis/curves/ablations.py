@@ -1,7 +1,7 @@
-"""Estimate what removing a construction from the training text changes, from the long table.
+"""Estimate the effect of removing a construction from the training text, using the long table.
 
 Start at `ablation_effects`. Runs with the same size and seed read the text in the same order and start from the same
-weights, so each treatment is compared with its matched control (and with the full text) pair by pair.
+weights. Each treatment is therefore compared with its matched control (and with the full text) pair by pair.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from analysis.curves.units import TRAJECTORIES, Curve, check_columns, read_curve
 from analysis.formats import rows_of
 from pairscale.errors import InputError
 
-NONE, REMOVE, CONTROL = "none", "remove", "control"  # actions in the column `action` of runs()
+NONE, REMOVE, CONTROL = "none", "remove", "control"  # values of the column `action` of runs()
 TREATMENT_CONTROL, TREATMENT_FULL, CONTROL_FULL = "treatment - control", "treatment - full", "control - full"
-OVER_DOSES = "dose 1 - dose 0"  # slope over doses: the accuracy gained between none and all of the construction
-ALL_SIZES, PER_DOUBLING = "all sizes", "per doubling"  # values of the column `over`, apart from sizes
+OVER_DOSES = "dose 1 - dose 0"  # slope over doses: accuracy gained by keeping all of the construction instead of none
+ALL_SIZES, PER_DOUBLING = "all sizes", "per doubling"  # values of the column `over` other than sizes
 SCOPE, DIRECT, SAME, REST = "scope", "tests the construction", "same phenomena", "other phenomena"
-LEAST_DOSES = 3  # that a slope over doses needs, including the full text
+LEAST_DOSES = 3  # minimum number of doses for a slope over doses, including the full text
 INTERVENTION = ["construction", "action", "dose", "base"]
 COLUMNS = [
     "benchmark", "method", "kind", *INTERVENTION, "curve", "other", "over", "level", "name", "direct", "paradigms",
@@ -40,37 +40,38 @@ def ablation_effects(
     direct: Mapping[str, Collection[str]] | None = None,
     paired: bool = True,
 ) -> pd.DataFrame:
-    """Estimate what each intervention in the training text changes.
+    """Estimate the effect of each intervention in the training text.
 
-    There are three kinds of comparisons: each treatment minus its matched control (which lacks as many other
-    sentences), each treatment minus the full text, and each control minus the full text. The last one checks that
-    removing other sentences changes nothing. A construction with three or more doses also gets the slope over doses.
+    Each treatment is compared with its matched control (which lacks the same number of other sentences) and with the
+    full text. Each control is also compared with the full text, to check that removing other sentences changes nothing.
+    A construction with three or more doses also gets a slope over doses.
 
-    Paired runs have the same size and seed, and runs without a partner are left out. The interval at a single size is
-    that of the paired t test. Over several sizes it uses HC3 standard errors (MacKinnon and White 1985) with Student's
-    t. Curves without any pair of runs are independent, with Welch's (1947) degrees of freedom.
+    Paired runs have the same size and seed, and runs without a partner are left out. At a single size, the interval
+    comes from the paired t test. Over several sizes, it uses HC3 standard errors (MacKinnon and White 1985) with
+    Student's t. Curves without paired runs are treated as independent, with Welch's (1947) degrees of freedom.
 
     Args:
-        accuracies: The long table of `accuracies()`. Baselines and checkpoints of a single training aren't used.
+        accuracies: The long table of `accuracies()`. Baselines and checkpoints of a single training run aren't used.
         runs: The table of `runs()`, with the columns study, run, construction, action, dose and base.
         margin: A difference in accuracy that is too small to matter to you.
         confidence: The level of the intervals.
-        direct: The names of the paradigms that test each construction. The level "scope" has means over these ("tests
-            the construction"), over the other paradigms of their phenomena, and over all other paradigms.
-        paired: Whether equal seeds of two curves have something in common.
+        direct: The names of the paradigms that test each construction. The level "scope" has one mean over these
+            paradigms, one over the other paradigms of their phenomena, and one over all remaining paradigms.
+        paired: Whether runs of different curves are related if they have the same seed.
 
     Returns:
         One row per benchmark, method, comparison, `over` ("all sizes", each size, "per doubling"), level and name, with
-        COLUMNS. It is empty if no run has an intervention. Among the columns are
+        COLUMNS. The table is empty if no run has an intervention. The columns include:
 
-        - difference: the accuracy of `curve` minus that of `other`
-        - runs: the number of pairs of runs if they are paired, else of runs of both curves
-        - p_holm: the p value, corrected (Holm 1979) over the phenomena, or the paradigms, of a comparison; for overall
-          and scopes, over all comparisons of the same kind
+        - difference: the accuracy of `curve` minus the accuracy of `other`
+        - runs: the number of pairs of runs, or of all runs if they aren't paired
+        - p_holm: the p value, corrected (Holm 1979) for all phenomena or paradigms of a comparison or, for overall and
+          scopes, for all comparisons of the same kind
         - equivalent: whether the interval is within the margin (missing per doubling)
 
     Raises:
-        InputError: If a column is missing, a curve has two runs of one size and seed, or two curves have the same dose.
+        InputError: If a column is missing, if a curve has two runs with the same size and seed, or if two curves have
+            the same dose.
     """
     check_columns(runs, ("study", "run", *INTERVENTION), "runs(study)")
     known = accuracies.drop(columns=INTERVENTION, errors="ignore").merge(
@@ -87,10 +88,10 @@ def ablation_effects(
 
 
 def main_effects(effects: pd.DataFrame) -> pd.DataFrame:
-    """Return the most important rows of `ablation_effects`: each treatment minus its control, over all sizes.
+    """Return the main rows of `ablation_effects`, which compare each treatment with its control over all sizes.
 
-    A treatment without a control is compared with the full text. The units are overall and, if they are known, the
-    scopes.
+    A treatment without a control is compared with the full text. The rows are about overall accuracy and, if they are
+    known, the scopes.
     """
     is_main = effects["kind"].isin([TREATMENT_CONTROL, TREATMENT_FULL]) & effects["level"].isin(["overall", SCOPE])
     rows = effects[is_main & (effects["over"] == ALL_SIZES)]
@@ -126,13 +127,13 @@ def _compare_curves(curves: list[Curve], direct: Mapping[str, Collection[str]], 
 
 
 def _contrasts(curves: Sequence[Curve], weights: Sequence[float], paired: bool) -> pd.DataFrame:
-    """Return the contrast of curves over all sizes, at each size and per doubling, with a row per unit.
+    """Return the contrast of curves over all sizes, at each size and per doubling, with one row per unit.
 
-    Raises InputError if a curve has two runs of one size and seed.
+    Raises InputError if a curve has two runs with the same size and seed.
     """
     places = pd.concat([of.runs[["curve", "size", "seed"]] for of in curves]).dropna()
     for name, size, seed in places[places.duplicated()].to_numpy()[:1] if paired else ():
-        raise InputError(f"Curve {name} has two runs of size {size} and seed {seed}. Give the runs different curves.")
+        raise InputError(f"Curve {name} has two runs of size {size} and seed {seed}. Use different curve names.")
     used, is_paired, left_out = match_runs(curves, ["size", "seed"], 0 if paired else 1)
     sizes = list(used[0].runs["size"].unique())
     parts = []
@@ -146,7 +147,7 @@ def _contrasts(curves: Sequence[Curve], weights: Sequence[float], paired: bool) 
 
 
 def _with_scopes(curve: Curve, direct: Mapping[str, Collection[str]], construction: str) -> Curve:
-    """Mark the paradigms that test the construction, and add the scopes: means over these and over other paradigms."""
+    """Mark the paradigms that test the construction, and add the scopes (means over these and over other paradigms)."""
     units = curve.units
     paradigms = units["level"] == "paradigm"
     tests = paradigms & units["name"].isin(list(direct.get(construction, ())))

@@ -1,4 +1,4 @@
-"""Estimate in which order phenomena are acquired: after how much text accuracy stays above its baseline."""
+"""Estimate the order in which phenomena are acquired, by the text needed to exceed their baselines."""
 
 from __future__ import annotations
 
@@ -24,35 +24,36 @@ def words_to_threshold(
     """Estimate the amount of training text after which each unit is acquired.
 
     A unit is acquired when its mean accuracy reaches a threshold and stays there for all larger sizes. The threshold is
-    a baseline plus `margin`. The baseline is the highest of chance, the mean accuracy of the model's untrained
-    runs, and that of its largest runs on shuffled text. Between two sizes, mean accuracy follows a line over
+    a baseline plus `margin`. The baseline is the highest of chance, the mean accuracy of the model's untrained runs,
+    and the mean accuracy of its largest runs on shuffled text. Between two sizes, mean accuracy follows a line over
     log2(sample_words).
 
     The interval contains each amount of text at which the confidence interval of the mean accuracy contains the
     threshold. The variance between runs is pooled over sizes. Student's t has runs - sizes degrees of freedom, or at
-    most seeds - 1 for nested samples. The baseline is taken to be exact.
+    most seeds - 1 for nested samples. The baseline is treated as exact.
 
     Args:
         accuracies: The long table of `accuracies()`, with baselines if there are any.
-        margin: How far above its baseline accuracy must stay.
+        margin: How far accuracy must stay above its baseline.
         confidence: The level of the intervals.
         chance: The accuracy of guessing.
 
     Returns:
-        One row per benchmark, method, curve and unit (level, name), with COLUMNS. `words`, `low` and `high` count what
-        `unit` names. `words` is missing if the threshold isn't crossed between the smallest and the largest size, and
-        `status` says on which side it is. `low` is 0 before the smallest size, and `high` is infinite beyond the
-        largest. `rank` is 1 for the unit that is acquired first within a benchmark, method, curve and level. Units
-        without `words` on the same side share a rank. `note` says why there is no interval.
+        One row per benchmark, method, curve and unit (level, name), with COLUMNS. `words`, `low` and `high` are in the
+        unit `unit`. `words` is missing if the threshold isn't crossed between the smallest and the largest size.
+        `status` then says whether it is crossed before or after these sizes. `low` is 0 if it is below the smallest
+        size, and `high` is infinite if it is above the largest. `rank` is 1 for the unit that is acquired first within
+        a benchmark, method, curve and level. Units without `words` on the same side share a rank. `note` says why there
+        is no interval.
 
     Raises:
         InputError: If the margin isn't above 0 and at most .5.
     """
     if not 0 < margin <= 0.5:
-        raise InputError(f"margin={margin}: must be above 0 and at most 0.5, such as 0.1. It is a gain in accuracy.")
+        raise InputError(f"margin={margin}: this gain in accuracy must be above 0 and at most 0.5. Try 0.1.")
     units = unit_accuracies(accuracies)
     units["kind"] = units.pop("baseline").fillna("")
-    units["size"] = units["size"].fillna(units["sample_words"].astype(str))  # others' sizes may have no names
+    units["size"] = units["size"].fillna(units["sample_words"].astype(str))  # external sizes may have no names
     of_model = ["benchmark", "method", "model", "level", "name"]
     controls = units[units["kind"] != ""]
     largest = controls.groupby([*of_model, "kind"])["sample_words"].transform("max")
@@ -73,7 +74,7 @@ def words_to_threshold(
 
 
 def _crossing(runs: pd.DataFrame, margin: float, confidence: float, chance: float) -> dict[str, object]:
-    """Return the columns of one unit of a curve from its runs, and `at`, log2 of the words or infinite."""
+    """Return the columns of one unit of a curve from its runs, and `at`, which is log2 of the words or infinite."""
     by_size = runs.groupby("size")
     means = by_size.agg(words=("sample_words", "mean"), accuracy=("accuracy", "mean"), runs=("run", "size"))
     means = means.sort_values("words", kind="stable").astype(np.float64)
@@ -82,7 +83,7 @@ def _crossing(runs: pd.DataFrame, margin: float, confidence: float, chance: floa
     at = _crosses(x, accuracy, baseline + margin, last=True)
     free = len(runs) - len(means)
     degrees = min(runs["seed"].nunique() - 1, free) if runs["nested"].any() else free
-    low, high, note = np.nan, np.nan, "No interval: there is one run per size."
+    low, high, note = np.nan, np.nan, "There is one run per size, so there is no interval."
     if degrees > 0:
         squares = ((runs["accuracy"] - by_size["accuracy"].transform("mean")) ** 2).sum()
         half = t_quantile(confidence, degrees) * np.sqrt(squares / free / means["runs"].to_numpy())
@@ -99,7 +100,7 @@ def _crossing(runs: pd.DataFrame, margin: float, confidence: float, chance: floa
 def _crosses(x: Array, curve: Array, threshold: float, last: bool) -> float:
     """Return the x at which a curve through the points (x, curve) reaches a threshold for the first or the last time.
 
-    This is minus infinity before the first point, and infinity beyond the last.
+    The result is minus infinity before the first point, and infinity beyond the last.
 
     >>> _crosses(np.arange(3.0), np.asarray([0.5, 0.6, 0.8]), 0.7, last=True)
     1.5

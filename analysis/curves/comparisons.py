@@ -11,6 +11,7 @@ import pandas as pd
 from analysis.curves.lines import NO_SPREAD, ONE_SIZE, Array, add_intervals, estimate
 from analysis.curves.units import Curve, join_notes, partners, read_curves
 from pairscale.errors import InputError
+from pairscale.sizes import plural
 
 COMPARISON_COLUMNS = [
     "benchmark", "method", "curve", "other", "level", "name", "difference", "se", "df", "low", "high", "p", "p_holm",
@@ -23,9 +24,9 @@ def compare(accuracies: pd.DataFrame, margin: float | None = None, confidence: f
 
     Runs are partners if they have the same size, seed and sample. Two curves are paired if more than half of the runs
     of the smaller one have a partner. A line is then fitted to the differences between partners, with HC3 standard
-    errors and Student's t with R - 2 degrees of freedom for R differences. Nested samples have one difference for each
-    of S seeds, with S - 1 degrees of freedom. Curves that aren't paired are independent: their variances are added,
-    with Welch's (1947) degrees of freedom.
+    errors. The degrees of freedom of Student's t are R - 2 for R differences. Nested samples have one difference for
+    each of S seeds, with S - 1 degrees of freedom. Curves that aren't paired are treated as independent. Their
+    variances are added, with Welch's (1947) degrees of freedom.
 
     Args:
         accuracies: The long table of `accuracies()`.
@@ -33,17 +34,17 @@ def compare(accuracies: pd.DataFrame, margin: float | None = None, confidence: f
         confidence: The level of the intervals.
 
     Returns:
-        One row per benchmark, method, pair of curves, level and name, with COMPARISON_COLUMNS. Among them are
+        One row per benchmark, method, pair of curves, level and name, with COMPARISON_COLUMNS. The columns include:
 
         - difference: the slope of `curve` minus the slope of `other`, in accuracy per doubling of the training text
-        - p_holm: the p value, corrected (Holm 1979) for all phenomena, or all paradigms, of this pair of curves; for
+        - p_holm: the p value, corrected (Holm 1979) for all phenomena or paradigms of this pair of curves or, for
           overall, for all pairs of curves
-        - runs: the number of pairs of runs if they are paired, else of runs of both curves
+        - runs: the number of pairs of runs, or of all runs if they aren't paired
         - equivalent: whether the interval is within the margin (missing if there is no interval or no margin)
-        - note: why there is no interval, and how many runs are left out
+        - note: why there is no interval, and how many runs can't be compared
 
     Raises:
-        InputError: As `fit_curves` does, and if the margin isn't above 0.
+        InputError: In the same cases as `fit_curves`, or if the margin isn't above 0.
     """
     parts = []
     for number, curves in enumerate(read_curves(accuracies)):
@@ -61,9 +62,9 @@ def compare(accuracies: pd.DataFrame, margin: float | None = None, confidence: f
 def add_tests(
     table: pd.DataFrame, family: list[str | pd.Series], margin: float | None, confidence: float
 ) -> pd.DataFrame:
-    """Add low, high, p, p_holm (corrected within each `family`) and equivalent to differences with se and df."""
+    """Add low, high, p, p_holm (corrected per `family`) and equivalent to a table with difference, se and df."""
     if margin is not None and not margin > 0:
-        raise InputError(f"margin={margin}: must be above 0, such as 0.005. Smaller differences don't matter to you.")
+        raise InputError(f"margin={margin}: the margin must be above 0. Try 0.005.")
     table = add_intervals(table, "difference", confidence)
     table["p_holm"] = table.groupby(family, dropna=False)["p"].transform(lambda p: holm(p.to_numpy()))
     inside = (table["low"] > -(margin or 0)) & (table["high"] < (margin or 0))
@@ -72,20 +73,20 @@ def add_tests(
 
 
 def holm(p: Array) -> Array:
-    """Correct the p values of one family with Holm's step-down method (1979). NaN doesn't count as a test."""
+    """Correct the p values of one family with Holm's step-down method (1979). NaNs don't count as tests."""
     p = np.asarray(p, dtype=np.float64)
     corrected = np.full(len(p), np.nan)
-    order = np.argsort(p)[: int((~np.isnan(p)).sum())]  # NaN are sorted last
+    order = np.argsort(p)[: int((~np.isnan(p)).sum())]  # NaNs are sorted last
     steps = p[order] * np.arange(len(order), 0, -1)
     corrected[order] = np.minimum(np.maximum.accumulate(steps), 1)
     return corrected
 
 
 def match_runs(curves: Sequence[Curve], by: list[str], least: float) -> tuple[list[Curve], bool, str]:
-    """Return the curves with only the runs to compare, whether runs are paired, and a note on runs that are left out.
+    """Return the curves with only the runs to compare, whether runs are paired, and a note on the other runs.
 
     Only sizes that all curves have are compared, and sizes in different units never match. Runs are paired by the
-    columns `by` if more than the share `least` of the smallest curve's runs have partners.
+    columns `by` if the share of the smallest curve's runs with partners is above `least`.
     """
     sizes = set.intersection(*(set(of.runs["size"]) for of in curves))
     sides = [of.at(sizes if of.about["unit"] == curves[0].about["unit"] else ()) for of in curves]
@@ -93,12 +94,12 @@ def match_runs(curves: Sequence[Curve], by: list[str], least: float) -> tuple[li
     is_paired = len(paired[0].runs) > least * min(len(of.runs) for of in sides)
     used = paired if is_paired else sides
     left = sum(len(of.runs) for of in curves) - sum(len(of.runs) for of in used)
-    note = f"Runs left out because the other curves have no matching runs: {left}." if left else ""
+    note = f"{plural(left, 'run')} can't be compared, because other curves have no matching runs." if left else ""
     return used, is_paired, note
 
 
 def contrast(curves: Sequence[Curve], weights: Sequence[float], paired: bool, slope: bool, note: str) -> pd.DataFrame:
-    """Return the weighted sum of the mean accuracies of curves, or of their slopes, with one row per unit.
+    """Return the weighted sum of the curves' mean accuracies or slopes, with one row per unit.
 
     Args:
         curves: The curves. If they are paired, runs in the same row of all curves are partners, and a line is fitted to

@@ -24,31 +24,31 @@ _POINTS = 41  # points per drawn line
 
 
 def fit_curves(accuracies: pd.DataFrame, confidence: float = 0.95, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Fit a line of accuracy over log2(sample_words) to each curve and unit, with a confidence interval of its slope.
+    """Fit a line of accuracy over log2(sample_words) to each curve and unit, with a confidence interval for its slope.
 
-    Each run is one point of a least-squares fit. Standard errors are HC3 (MacKinnon and White 1985), with Student's t
-    and R - 2 degrees of freedom for R runs. The intervals are for new samples of this corpus and new initialisations,
-    on these minimal pairs. Nested samples give one slope for each of S seeds, and the interval is that of their mean,
-    with S - 1 degrees of freedom. Baselines and models without a known amount of text are left out.
+    Each run is one point of a least-squares fit. Standard errors are HC3 (MacKinnon and White 1985), and Student's t
+    has R - 2 degrees of freedom for R runs. The intervals apply to new samples of this corpus and new initialisations,
+    on the same minimal pairs. With nested samples, there is one slope for each of S seeds, and the interval of their
+    mean has S - 1 degrees of freedom. Baselines and models without a known amount of text are left out.
 
-    The intervals for new items use the two-way variance of Cameron, Gelbach and Miller (2011): the variance over runs
-    plus the variance over items minus their overlap, with the smaller of the two degrees of freedom. If this is less
-    than the larger of the two variances, that one is used.
+    The intervals for new items use the two-way variance of Cameron, Gelbach and Miller (2011). This is the variance
+    over runs plus the variance over items minus their overlap, or the larger of the two variances if that is larger.
+    The degrees of freedom are the smaller of the two.
 
     Args:
         accuracies: The long table of `accuracies()`.
         confidence: The level of the intervals.
-        pairs: The table of `pairs()`, which adds intervals for new items of the same paradigms.
+        pairs: The table of `pairs()`. If it is given, intervals for new items of the same paradigms are added.
 
     Returns:
-        One row per benchmark, method, curve, level and name with CURVE_COLUMNS, and with `pairs` also NEW_ITEM_COLUMNS.
-        `slope` is the accuracy gained per doubling of the training text; se, df, low, high and p are about it.
-        `intercept` is the height of the line at log2(sample_words) = 0, and `lack_of_fit` is the p value of that test.
-        `note` says why there is no interval, and what else a reader should know.
+        One row per benchmark, method, curve, level and name with CURVE_COLUMNS and, if `pairs` is given,
+        NEW_ITEM_COLUMNS. `slope` is the accuracy gained per doubling of the training text, and se, df, low, high and p
+        describe it. `intercept` is the height of the line at log2(sample_words) = 0, and `lack_of_fit` is the p value
+        of the lack-of-fit test. `note` says why there is no interval, or how to read the slope.
 
     Raises:
-        InputError: As `unit_accuracies` does, if no paradigm was scored in every run, if the sizes of a curve are in
-            different units, or if the confidence isn't between 0 and 1.
+        InputError: In the same cases as `unit_accuracies`, if no paradigm was scored in every run, if the sizes of a
+            curve are in different units, or if the confidence isn't between 0 and 1.
     """
     columns = CURVE_COLUMNS if pairs is None else [*CURVE_COLUMNS, *NEW_ITEM_COLUMNS]
     table = add_intervals(map_curves(accuracies, columns, lambda curve: _fit_curve(curve, pairs)), "slope", confidence)
@@ -63,7 +63,7 @@ def fit_values(runs: pd.DataFrame, values: pd.Series, confidence: float) -> pd.D
 
     Args:
         runs: The table of `runs()`.
-        values: The quantity of each of its rows.
+        values: The quantity, with one value per row of `runs`.
         confidence: The level of the intervals.
 
     Returns:
@@ -90,34 +90,36 @@ def _fit_curve(curve: Curve, pairs: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def _notes(curve: Curve, unknown: np.ndarray) -> list[str]:
-    """Return what a reader should know about each unit's slope. `unknown` (U,) marks slopes without an interval."""
+    """Return a note on each unit's slope. `unknown` (U,) marks slopes without an interval."""
     size, samples, without = curve.size, curve.runs["sample"], curve.line.note
     scope = ""
     if len(size) == size.max() + 1:
-        scope = "There is one run per size, so bends of the curve can't be tested and make the interval wider."
+        scope = "There is one run per size, so a bend in the curve can't be tested and widens the interval."
     elif samples.notna().all() and samples.nunique() == size.max() + 1:
-        scope = "All runs of a size share a sample, so the interval is for new initialisations only."
+        scope = "All runs of a size share a sample, so the interval only applies to new initialisations."
     at_ends = pd.DataFrame(np.isin(curve.accuracy, (0, 1))).groupby(size).mean().gt(0.5).any().to_numpy()
-    narrow = np.where(at_ends & ~unknown, "Most runs of a size are at 0 or 1, so the interval may be too narrow.", "")
+    extreme = "At some size, most accuracies are 0 or 1, so the interval may be too narrow."
+    narrow = np.where(at_ends & ~unknown, extreme, "")
     return join_notes(without, np.where(unknown, "" if without else NO_SPREAD, scope), curve.units["left_out"], narrow)
 
 
 def lack_of_fit(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Test whether the mean accuracies of the sizes are on a line (F test with pure error).
+    """Test whether the mean accuracies of the sizes are on a straight line (F test with pure error).
 
-    The test compares how far means are from the line with how far runs are from the mean of their size. It assumes that
-    runs vary equally at all sizes (Draper and Smith 1998, section 2.1). It needs three sizes, and two runs of one of
-    them. Runs of nested samples, and checkpoints of a single training, depend on each other and aren't tested.
+    The test compares two kinds of variation: between each size's mean and the line, and between runs of the same size.
+    It assumes that runs vary equally at all sizes (Draper and Smith 1998, section 2.1). It needs three sizes, and two
+    runs at one of them. Nested samples and checkpoints of a single training run aren't tested, because their runs
+    depend on each other.
 
     Args:
         accuracies: The long table of `accuracies()`.
 
     Returns:
-        One row per benchmark, method, curve, level and name, with f, df_between, df_within, p (small if the curve
-        bends) and note (why there is no test).
+        One row per benchmark, method, curve, level and name, with the columns f, df_between, df_within, p (small if the
+        curve bends) and note (why there is no test).
 
     Raises:
-        InputError: As `fit_curves` does.
+        InputError: In the same cases as `fit_curves`.
     """
     return map_curves(accuracies, ["f", "df_between", "df_within", "p", "note"], _lack_of_fit)
 
@@ -129,7 +131,7 @@ def _lack_of_fit(curve: Curve) -> pd.DataFrame:
     if curve.is_nested or curve.is_trajectory:
         without = "Runs of different sizes depend on each other."
     elif between < 1 or within < 1:
-        without = "The test needs three sizes, and two runs of one of them."
+        without = "The test needs three sizes, and two runs at one of them."
     else:
         within_sizes = y - pd.DataFrame(y).groupby(size).transform("mean").to_numpy()
         pure = (within_sizes**2).sum(axis=0)
@@ -142,10 +144,11 @@ def _lack_of_fit(curve: Curve) -> pd.DataFrame:
 
 
 def fitted_lines(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Return 41 points of each line of `fit_curves`, from the smallest to the largest size, to draw it.
+    """Return 41 points on each line of `fit_curves`, from the smallest to the largest size, for drawing.
 
-    The columns are benchmark, method, curve, level, name, sample_words, accuracy, and the pointwise confidence band low
-    and high, which is missing if the slope has no interval. Raises InputError as `fit_curves` does.
+    The columns are benchmark, method, curve, level, name, sample_words, accuracy, low and high. The last two are the
+    pointwise confidence band, and are missing if the slope has no interval. Raises the same InputErrors as
+    `fit_curves`.
     """
 
     def points(curve: Curve) -> pd.DataFrame:
@@ -165,8 +168,8 @@ def fitted_lines(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataF
 def _with_new_items(table: pd.DataFrame, curve: Curve, pairs: pd.DataFrame) -> pd.DataFrame:
     """Add the standard errors and degrees of freedom for new items to the rows of a curve.
 
-    The items are those that all runs of the curve were scored on. An item with several templates or trials counts with
-    the mean over them.
+    Only items that all runs of the curve were scored on are used. Items with several templates or trials are averaged
+    over them.
     """
     check_columns(pairs, ("study", "run", "benchmark", "method", "paradigm", "pair_id", "correct"), "pairs()")
     line, units = curve.line, curve.units
@@ -190,7 +193,7 @@ def _with_new_items(table: pd.DataFrame, curve: Curve, pairs: pd.DataFrame) -> p
     variance = np.maximum(of_runs + of_items - overlap, np.maximum(of_runs, of_items))
     degrees = np.minimum(line.degrees, member @ np.bincount(paradigm, minlength=len(paradigms)) - 1)
     missing = np.isnan(variance) & table["se"].notna()
-    few = np.where(missing, "All runs share too few pairs for an interval about new items.", "")
+    few = np.where(missing, "The runs share too few pairs for an interval over new items.", "")
     return table.assign(
         se_new_items=np.sqrt(variance), df_new_items=np.where(np.isnan(variance), np.nan, degrees),
         note=join_notes(table["note"], few),

@@ -1,7 +1,8 @@
 """Fit straight lines to the runs of a curve, with HC3 standard errors and Student's t intervals.
 
-x is log2(words), so a slope is accuracy per doubling of the training text. In the shapes of arrays, R counts runs and U
-counts units (overall, phenomena, paradigms). All units of a curve have the same x, so they are computed together.
+x is log2(words), so a slope is accuracy per doubling of the training text. In the shapes of arrays, R is the number of
+runs, and U is the number of units (overall, phenomena, paradigms). All units of a curve have the same x, so they are
+computed together.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 
 LEAST_RUNS = 4
-LEAST_SEEDS = 3  # seeds of nested samples that an interval needs
-ROUNDING = 1e-24  # smaller variances are 0 except for rounding
-ONE_SIZE = "No slope: all runs have the same size."
-NO_SPREAD = "No interval: all runs are exactly on the line, which happens with very few pairs."
+LEAST_SEEDS = 3  # minimum number of seeds for an interval if samples are nested
+ROUNDING = 1e-24  # smaller variances are rounding errors
+ONE_SIZE = "All runs have the same size, so there is no slope."
+NO_SPREAD = "All runs are exactly on the line, so there is no interval. This happens with very few pairs."
 
 
 class Line(NamedTuple):
-    """The line of a curve as weighted sums over its runs: an estimate is `weights @ accuracies`.
+    """The line of a curve, with weights for its runs. An estimate is `weights @ accuracies`.
 
     Attributes:
         centre: The mean of log2(words).
         level: (R,) weights of the line's height at `centre`, which are 0 for runs that are left out.
         slope: (R,) weights of the slope.
-        level_terms, slope_terms: (J, R) terms. The variance of an estimate is the sum of squares of `terms @
-            accuracies`. They are NaN if there is no interval.
+        level_terms, slope_terms: (J, R) terms, or NaN if there is no interval. The variance of an estimate is the sum
+            of squares of `terms @ accuracies`.
         degrees: The degrees of freedom of Student's t.
-        note: Why there is no interval, or which runs are left out, or "".
+        note: The reason if there is no interval, the seeds that are left out, or "".
     """
 
     centre: float
@@ -48,32 +49,32 @@ class Line(NamedTuple):
     note: str = ""
 
     def variances(self, y: Array) -> Array:
-        """Return (3, U) variances of level and slope and their covariance, NaN if unknown, from (R, U) accuracies."""
+        """Return (3, U) variances of level and slope and their covariance from (R, U) accuracies (NaN if unknown)."""
         level, slope = self.level_terms @ y, self.slope_terms @ y
         products = np.stack([level**2, slope**2, level * slope]).sum(axis=1)
         return np.where(products[1] < ROUNDING, np.nan, products)
 
     def without_interval(self, note: str) -> Line:
-        """Return the line with unknown variances, and the reason."""
+        """Return the line with unknown variances, and with a note on the reason."""
         unknown = np.full_like(self.level_terms, np.nan)
         return self._replace(level_terms=unknown, slope_terms=unknown, note=note)
 
 
 def fit_line(x: Array, size: Numbers, seed: Numbers | None = None) -> Line:
-    """Return the least-squares line over runs, with HC3 variances (MacKinnon and White 1985) and t(R - 2).
+    """Fit a least-squares line to runs, with HC3 variances (MacKinnon and White 1985) and R - 2 degrees of freedom.
 
-    HC3 divides each residual by 1 minus its leverage, so runs may vary differently at different sizes. Nested samples
-    of one seed contain each other. The estimate is then the mean over the lines of the S complete seeds, with the
-    variance of that mean and S - 1 degrees of freedom. If all runs have one size, there is no slope, and the level is
-    the mean over runs.
+    HC3 divides each residual by 1 minus its leverage, so the variance may differ between sizes. If samples are nested,
+    the runs of a seed depend on each other. The estimate is then the mean over the lines of the S complete seeds, with
+    the variance of this mean and S - 1 degrees of freedom. If all runs have the same size, there is no slope, and the
+    level is the mean over runs.
 
     Args:
         x: (R,) log2(words) of the runs.
-        size: (R,) number of each run's size.
+        size: (R,) index of each run's size.
         seed: (R,) seeds if the samples are nested, else None.
     """
     if np.ptp(size) == 0:
-        note = ONE_SIZE if len(x) > 1 else "No interval: there is only one run."
+        note = ONE_SIZE if len(x) > 1 else "There is only one run, so there is no interval."
         return _mean_line(x.mean(), np.eye(len(x)), np.full((len(x), len(x)), np.nan), note)
     return _line_of_runs(x) if seed is None else _line_of_seeds(x, size, seed)
 
@@ -93,9 +94,9 @@ def _line_of_runs(x: Array) -> Line:
     residuals = (np.eye(runs) - hat) / free[:, None]
     line = Line(float(x.mean()), level, slope, level[:, None] * residuals, slope[:, None] * residuals, runs - 2.0)
     if runs < LEAST_RUNS:
-        return line.without_interval(f"No interval: it needs at least {LEAST_RUNS} runs, and there are {runs}.")
+        return line.without_interval(f"An interval needs at least {LEAST_RUNS} runs, and there are {runs}.")
     if free.min() <= 1e-9:
-        return line.without_interval("No interval: all runs except one have the same size.")
+        return line.without_interval("All runs except one have the same size, so there is no interval.")
     return line
 
 
@@ -104,8 +105,8 @@ def _line_of_seeds(x: Array, size: Numbers, seed: Numbers) -> Line:
     complete = [one for one in seeds if len(np.unique(size[seed == one])) == sizes]
     if len(complete) < LEAST_SEEDS:
         return _line_of_runs(x).without_interval(
-            f"No interval: larger samples contain the smaller ones of their seed, so it needs {LEAST_SEEDS} seeds that "
-            f"have all sizes, and there are {len(complete)}."
+            f"Samples of a seed contain each other, so an interval needs {LEAST_SEEDS} seeds with all sizes, and there "
+            f"are {len(complete)}."
         )
     centre = x[np.isin(seed, complete)].mean()
     levels, slopes = np.zeros((2, len(complete), len(x)))
@@ -115,21 +116,21 @@ def _line_of_seeds(x: Array, size: Numbers, seed: Numbers) -> Line:
         slopes[row, of] = centred / (centred**2).sum()
         levels[row, of] = 1 / of.sum() + (centre - x[of].mean()) * slopes[row, of]
     left = first_few([str(one) for one in seeds if one not in complete])
-    return _mean_line(centre, levels, slopes, f"Seeds without all sizes are left out: {left}." if left else "")
+    return _mean_line(centre, levels, slopes, f"Some seeds lack sizes and are left out: {left}." if left else "")
 
 
 def item_variances(line: Line, judged: Array, paradigm: Numbers) -> tuple[Array, Array]:
-    """Return two (K,) variances of each paradigm's slope: over its items, and the overlap with the variance over runs.
+    """Return each paradigm's variance of the slope over items (K,), and its overlap with the variance over runs (K,).
 
-    The slope of a paradigm is the mean of its items' slopes, so the first is their variance divided by their number.
-    The second is the variance from single judgements, which the variances over runs and over items both contain (the
-    intersection of the two clusterings of Cameron, Gelbach and Miller 2011). Both are NaN for a paradigm with a single
-    item.
+    The slope of a paradigm is the mean of its items' slopes. The first result is therefore the variance of these slopes
+    divided by the number of items. The second is the variance from single judgements, which is part of both the
+    variance over runs and the variance over items. This is the intersection of the two clusterings of Cameron, Gelbach
+    and Miller (2011). Both results are NaN for a paradigm with a single item.
 
     Args:
         line: The line of the runs.
         judged: (R, P) outcomes of items, from 0 to 1.
-        paradigm: (P,) number of each item's paradigm.
+        paradigm: (P,) index of each item's paradigm.
     """
     slopes, terms = line.slope @ judged, line.slope_terms @ judged
     items = np.bincount(paradigm)
@@ -141,11 +142,11 @@ def item_variances(line: Line, judged: Array, paradigm: Numbers) -> tuple[Array,
 
 
 def estimate(parts: Sequence[tuple[Line, Array]], slope: bool) -> tuple[Array, Array, Array]:
-    """Estimate the sum of the means of independent parts, or of their slopes per doubling of the training text.
+    """Estimate the sum over independent parts of their means, or of their slopes per doubling of the training text.
 
     Args:
         parts: For each part, the line of its runs and their (R, U) accuracies.
-        slope: Whether to sum slopes.
+        slope: Whether to sum slopes instead of means.
 
     Returns:
         The (U,) sums, their variances (NaN if there is no interval), and Welch's (1947) degrees of freedom.
@@ -157,9 +158,9 @@ def estimate(parts: Sequence[tuple[Line, Array]], slope: bool) -> tuple[Array, A
 
 
 def t_quantile(confidence: float, degrees: float | pd.Series | Array) -> Array:
-    """Return Student's t quantiles of two-sided intervals. Raises InputError unless the confidence is in (0, 1)."""
+    """Return the quantiles of Student's t for two-sided intervals. Raises InputError unless 0 < confidence < 1."""
     if not 0 < confidence < 1:
-        raise InputError(f"confidence={confidence}: must be between 0 and 1, such as 0.95.")
+        raise InputError(f"confidence={confidence}: this level must be between 0 and 1. Try 0.95.")
     return np.asarray(stdtrit(degrees, 0.5 + confidence / 2))
 
 

@@ -1,4 +1,4 @@
-"""Fit other shapes than lines, test their predictions of held-out sizes, and estimate the words to match humans.
+"""Fit curves other than lines, test their predictions for held-out sizes, and estimate the text to match humans.
 
 The shapes are functions of d, the number of doublings of the training text since the smallest size of the curve:
 
@@ -34,13 +34,13 @@ SHAPE_COLUMNS = [
     "aicc_above_best", "largest_accuracy", "predicted", "error", "note",
 ]  # fmt: skip
 HUMAN_COLUMNS = ["humans", "words", "low", "high", "extrapolation", "interval", "note"]
-_AT_BOUND = 1e-4  # a fit is at a bound if it is closer than this share of the parameter's range
+_AT_BOUND = 1e-4  # a parameter is at a bound if it is closer to it than this share of its range
 
 
 def fit_shapes(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Fit a line, a power law and a logistic curve to each unit of each curve, and predict the largest size with each.
 
-    These are least-squares fits over runs. Floors and ceilings stay between 0 and 1, and the gap between -1 and 1. AICc
+    Each shape is fitted to runs by least squares. Floors and ceilings are limited to 0 to 1, and gaps to -1 to 1. AICc
     (Hurvich and Tsai 1989) counts the residual variance as a parameter. Predictions come from fits to all sizes except
     the largest.
 
@@ -48,23 +48,23 @@ def fit_shapes(accuracies: pd.DataFrame) -> pd.DataFrame:
         accuracies: The long table of `accuracies()`.
 
     Returns:
-        One row per benchmark, method, curve, level, name and shape, with SHAPE_COLUMNS. Among them are
+        One row per benchmark, method, curve, level, name and shape, with SHAPE_COLUMNS. The columns include:
 
-        - midpoint: in words
+        - midpoint: the midpoint of a logistic curve, in words
         - squares: the sum of squared residuals
-        - aicc_above_best: AICc minus the lowest AICc of the unit
+        - aicc_above_best: AICc minus the lowest AICc of all shapes
         - largest_accuracy: the mean over the runs of the largest size
-        - predicted: the prediction of largest_accuracy by the fit to the smaller sizes
+        - predicted: largest_accuracy as predicted by the fit to the smaller sizes
         - error: predicted minus largest_accuracy
         - note: why there is no fit, prediction or AICc, and which parameters are at their bounds
 
     Raises:
-        InputError: As `fit_curves` does.
+        InputError: In the same cases as `fit_curves`.
     """
     return map_curves(accuracies, SHAPE_COLUMNS, _fit_shapes)
 
 
-# Each shape returns the accuracies at d doublings, and their derivatives with respect to its parameters.
+# Each function returns the accuracies at d doublings, and their derivatives with respect to its parameters.
 
 
 def _line(d: Array, intercept: Array, slope: Array) -> tuple[Array, list[Array]]:
@@ -91,18 +91,19 @@ def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array
 
     Args:
         shape: One of PARAMETERS.
-        doublings: (R,) doublings of the text of the runs since the smallest size.
+        doublings: (R,) number of doublings from the smallest size to the size of each run.
         y: (R, U) accuracies.
         sizes: The number of different sizes.
 
     Returns:
         The (P, U) parameters, NaN if there is no fit, and a note for each unit.
     """
-    from scipy.optimize import least_squares  # here, because it takes a while to import
+    from scipy.optimize import least_squares  # imported here because the import is slow
 
     names, units = PARAMETERS[shape], y.shape[1]
     if sizes <= len(names):
-        return np.full((len(names), units), np.nan), [f"No fit: it needs {len(names) + 1} sizes."] * units
+        reason = f"A fit needs {len(names) + 1} sizes."
+        return np.full((len(names), units), np.nan), [reason] * units
     if shape == LINE:
         return np.polyfit(doublings, y, 1)[::-1], [""] * units
     span = float(np.ptp(doublings))
@@ -122,14 +123,15 @@ def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array
         best = min(fits, key=lambda fit: (not fit.success, fit.cost))
         found.append(best.x if best.success else np.full(len(names), np.nan))
     at_bound = np.minimum(found - low, high - found) < _AT_BOUND * (high - low)
-    notes = [f"At the bound of its {joined(np.array(names)[of])}." if of.any() else "" for of in at_bound]
-    return np.transpose(found), np.where(np.isnan(found).any(axis=1), "No fit: the search didn't converge.", notes)
+    notes = [f"The fit is at the bound of its {joined(np.array(names)[of])}." if of.any() else "" for of in at_bound]
+    failed = "The search didn't converge, so there is no fit."
+    return np.transpose(found), np.where(np.isnan(found).any(axis=1), failed, notes)
 
 
 def _starts(shape: str, doublings: Array, y: Array, low: Array, high: Array) -> Array:
-    """Return (U, T, P) starting values: the best ones on a grid of rates and midpoints for slow, middle and fast rates.
+    """Return (U, T, P) starting values, which are the best ones on a grid for each of slow, medium and fast rates.
 
-    The first two parameters come from a linear regression.
+    The grid covers rates and midpoints. The first two parameters come from a linear regression.
     """
     starts = []
     for rates in np.geomspace(low[2], high[2], 9).reshape(3, 3):
@@ -152,8 +154,8 @@ def _fit_shapes(curve: Curve) -> pd.DataFrame:
         earlier, _ = fit_shape(shape, d[~last], y[~last], sizes - 1)
         squares = ((y - SHAPES[shape](d[:, None], *parameters)[0]) ** 2).sum(axis=0)
         unknown = [
-            "No AICc: the runs depend on each other." if dependent else "",
-            f"No prediction: it needs {sizes + 1} sizes." if sizes == len(names) + 1 else "",
+            "The runs depend on each other, so there is no AICc." if dependent else "",
+            f"A prediction needs {sizes + 1} sizes." if sizes == len(names) + 1 else "",
         ]
         parts.append(curve.units.assign(
             shape=shape, runs=len(x), sizes=sizes, **dict(zip(names, parameters, strict=True)), squares=squares,
@@ -181,18 +183,19 @@ def aicc(squares: Array, runs: int, parameters: int) -> Array:
 def words_to_humans(accuracies: pd.DataFrame, humans: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     """Estimate the amount of training text at which each curve's line reaches the accuracy of humans.
 
-    The interval is Fieller's (1954), with the HC3 covariance of the line and Student's t. It contains each x at which
-    (line at x - humans)^2 <= t^2 (variance of the line at x + se^2).
+    The interval is the one of Fieller (1954), with the HC3 covariance of the line and Student's t. It contains each x
+    at which (line at x - humans)^2 <= t^2 (variance of the line at x + se^2).
 
     Args:
         accuracies: The long table of `accuracies()`.
         humans: The accuracy (0 to 1) of humans on the same paradigms, with the columns level, name and accuracy. A
-            column `se` gives standard errors, without which the accuracy counts as exact. If the table has a column
-            `model`, as `eval.published.read_published("blimp")` does, only the rows of the model "people" are used.
+            column `se` may contain standard errors. Without it, the accuracy is treated as exact. If the table has a
+            column `model`, like the table of `eval.published.read_published("blimp")`, only the rows of the model
+            "people" are used.
         confidence: The level of the intervals.
 
     Returns:
-        One row per benchmark, method, curve, level and name in both tables, with HUMAN_COLUMNS. Among them are
+        One row per benchmark, method, curve, level and name in both tables, with HUMAN_COLUMNS. The columns include:
 
         - words: the amount of text at which the line reaches `humans` (inf: never)
         - low, high: the interval of `words` (0 and inf: no bound)
@@ -201,7 +204,7 @@ def words_to_humans(accuracies: pd.DataFrame, humans: pd.DataFrame, confidence: 
         - note: why there is no interval or bound
 
     Raises:
-        InputError: As `fit_curves` does, and if a column of `humans` is missing.
+        InputError: In the same cases as `fit_curves`, or if a column of `humans` is missing.
     """
     check_columns(humans, ("level", "name", "accuracy"), "read_published()")
     people = humans[humans["model"] == "people"] if "model" in humans else humans
@@ -233,13 +236,13 @@ def _to_humans(curve: Curve, people: pd.DataFrame, confidence: float) -> pd.Data
 
 
 def interval_texts(low: npt.ArrayLike, high: npt.ArrayLike) -> list[str]:
-    """Format intervals of amounts of text, "" for missing ones."""
+    """Format intervals of amounts of text, such as "125k to 1M". Missing intervals become ""."""
     ends = zip(np.asarray(low).tolist(), np.asarray(high).tolist(), strict=True)
     return ["" if math.isnan(one) else f"{words_text(one)} to {words_text(other)}" for one, other in ends]
 
 
 def words_text(words: float) -> str:
-    """Format an amount of text: 2.4M, 3.1e14, beyond 1e20, never, or DASH if it isn't known."""
+    """Format an amount of text, such as "2.4M", "3.1e14", "beyond 1e20" or "never". NaN becomes a dash."""
     if math.isnan(words):
         return DASH
     if math.isinf(words):

@@ -1,6 +1,7 @@
-"""Compute the accuracies of units (overall, phenomena, paradigms) from the long table, and the curves that they form.
+"""Compute accuracies overall, per phenomenon and per paradigm from the long table, and group them into curves.
 
-The accuracy of a phenomenon is the unweighted mean over its paradigms, and overall accuracy is that over all paradigms.
+The accuracy of a phenomenon is the unweighted mean over its paradigms, and overall accuracy is the unweighted mean over
+all paradigms. A unit is a paradigm, a phenomenon, or the whole benchmark ("overall").
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pandas as pd
 from analysis.curves.lines import Array, Line, Numbers, fit_line
 from pairscale.errors import InputError, first_few
 
-TRAJECTORIES = ("tokens", "words seen", "steps")  # units of sizes that are moments of a single training
+TRAJECTORIES = ("tokens", "words seen", "steps")  # units of sizes of checkpoints of a single training run
 KEYS = ["benchmark", "method", "curve", "level", "name"]  # columns that identify a row
 LEVELS = ["overall", "phenomenon", "paradigm"]
 RUN_COLUMNS = ["study", "run", "curve", "model", "size", "sample_words", "seed", "sample", "nested", "unit", "baseline"]
@@ -28,24 +29,24 @@ _RUN_KEY = ["study", "run", "benchmark", "method"]
 def unit_accuracies(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Return the accuracy of each run overall, in each phenomenon and in each paradigm.
 
-    Some sources only give the accuracy of each phenomenon (rows without a paradigm) or of the run (rows without a
-    phenomenon). These accuracies are used as they are. If no overall accuracy is given, it is the mean over the given
-    phenomena.
+    Some sources only report the accuracy of each phenomenon (rows without a paradigm) or of the run (rows without a
+    phenomenon). These accuracies are used unchanged. If a source doesn't report overall accuracy, it is computed as the
+    mean over the reported phenomena.
 
     Args:
         accuracies: The long table of `accuracies()`.
 
     Returns:
         One row per run, benchmark, method, level and name with UNIT_COLUMNS. `paradigms` is the number of averaged
-        paradigms (missing if a source gives the mean), `pairs` is their total number of pairs (missing if unknown), and
-        `accuracy` is between 0 and 1.
+        paradigms (missing if a source only reports the mean), `pairs` is their total number of pairs (missing if
+        unknown), and `accuracy` is between 0 and 1.
 
     Raises:
         InputError: If a column is missing, a run has two rows for one paradigm, a paradigm is in two phenomena, or a
-            run has accuracies of paradigms as well as given means.
+            run has accuracies of paradigms as well as reported means.
     """
     table = _checked(accuracies)
-    given = table["phenomenon"].isna() & table["paradigm"].isna()  # overall accuracies, which needn't be computed
+    given = table["phenomenon"].isna() & table["paradigm"].isna()  # overall accuracies, which don't have to be computed
     computed = given | ~given.groupby([table[key] for key in _RUN_KEY]).transform("any")
     table = table.assign(overall=pd.Series("overall", table.index).where(computed), paradigms=table["paradigm"].notna())
     kept = [*_RUN_KEY, "paradigms", "pairs", "accuracy"]
@@ -67,15 +68,15 @@ def check_columns(table: pd.DataFrame, names: Collection[str], source: str) -> N
 
 
 def _checked(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that have an accuracy. Raises InputError as `unit_accuracies` does."""
+    """Return the rows that have an accuracy. Raises the same InputErrors as `unit_accuracies`."""
     check_columns(accuracies, _NEEDED, "accuracies()")
     table = accuracies[accuracies["accuracy"].notna()]
     faults = {
-        "has two accuracies. Keep one of them": table.duplicated([*_RUN_KEY, "phenomenon", "paradigm"]),
-        "belongs to two phenomena. Give the paradigm one phenomenon, or use two names": (
+        "this row has two accuracies. Keep one of them": table.duplicated([*_RUN_KEY, "phenomenon", "paradigm"]),
+        "this paradigm is in two phenomena. Put it in one phenomenon, or use two names": (
             table.groupby(["benchmark", "paradigm"])["phenomenon"].transform("nunique") > 1
         ),
-        "has accuracies of single paradigms as well as means over paradigms. Leave out the means": (
+        "this run has accuracies of paradigms as well as means over paradigms. Leave out the means": (
             table["paradigm"].notna().groupby([table[key] for key in _RUN_KEY]).transform("nunique") > 1
         ),
     }
@@ -86,12 +87,12 @@ def _checked(accuracies: pd.DataFrame) -> pd.DataFrame:
 
 
 class Curve(NamedTuple):
-    """The R runs of a curve on a benchmark, smallest text first, and their accuracies in U units.
+    """The R runs of a curve on a benchmark, sorted by amount of text, and their accuracies in U units.
 
     Attributes:
         runs: One row per run, with RUN_COLUMNS.
         accuracy: (R, U) accuracies.
-        units: One row per unit: level, name, phenomenon (of a paradigm), paradigms, pairs, left_out (a note).
+        units: One row per unit, with level, name, phenomenon (of a paradigm), paradigms, pairs and left_out (a note).
     """
 
     runs: pd.DataFrame
@@ -110,24 +111,24 @@ class Curve(NamedTuple):
 
     @property
     def size(self) -> Numbers:
-        """The (R,) number of each run's size, counted from 0."""
+        """The (R,) index of each run's size, counted from 0."""
         return pd.factorize(self.runs["size"])[0].astype(np.intp)
 
     @property
     def is_nested(self) -> bool:
-        """Whether larger samples of a seed contain its smaller ones."""
+        """Whether larger samples of a seed contain the smaller ones."""
         return bool(self.runs["nested"].fillna(False).astype(bool).any())
 
     @property
     def is_trajectory(self) -> bool:
-        """Whether the runs are checkpoints of one training."""
+        """Whether the runs are checkpoints of one training run."""
         return bool(self.runs["unit"].isin(TRAJECTORIES).any())
 
     @property
     def line(self) -> Line:
         seeds = self.runs["seed"].fillna(-1).to_numpy(dtype=np.intp) if self.is_nested else None
         line = fit_line(self.x, self.size, seeds)
-        without = "No interval: these are checkpoints of a single training, which depend on each other."
+        without = "Checkpoints of a single training run depend on each other, so there is no interval."
         return line.without_interval(without) if self.is_trajectory else line
 
     def of(self, rows: Numbers) -> Curve:
@@ -153,13 +154,13 @@ def partners(curves: Sequence[Curve], by: list[str]) -> list[Curve]:
 def read_curves(accuracies: pd.DataFrame) -> Iterator[list[Curve]]:
     """Yield the curves of each benchmark and method. Curves that are yielded together have the same units.
 
-    Baselines and runs without a known amount of text are left out, and so are paradigms that some run wasn't scored
-    on. If no curve has two methods, all curves of a benchmark are yielded together, so that masked models (pll) can be
-    compared with others (lp).
+    Baselines and runs without a known amount of text are left out. Paradigms that some run wasn't scored on are left
+    out, too. If no curve has two methods, all curves of a benchmark are yielded together, so that masked models (pll)
+    can be compared with others (lp).
 
     Raises:
-        InputError: As `unit_accuracies` does, if no paradigm was scored in every run of a benchmark, or if the sizes of
-            a curve are in different units.
+        InputError: In the same cases as `unit_accuracies`, if no paradigm was scored in every run of a benchmark, or if
+            the sizes of a curve are in different units.
     """
     table = _checked(accuracies)
     table = table[table["baseline"].fillna("").eq("") & table["sample_words"].notna()]
@@ -174,7 +175,7 @@ def _curves(table: pd.DataFrame) -> list[Curve]:
     if shared.empty:
         raise InputError(
             f"{table['benchmark'].iloc[0]}: no paradigm was scored in every run, so curves can't be compared. "
-            f"Leave out runs that were scored on other paradigms than the first one, {table['run'].iloc[0]}."
+            f"Leave out runs that weren't scored on the paradigms of the run {table['run'].iloc[0]}."
         )
     accuracies = unit_accuracies(shared)
     units = accuracies.groupby(["level", "name"], sort=False)[["paradigms", "pairs"]].min().reset_index()
@@ -186,20 +187,20 @@ def _curves(table: pd.DataFrame) -> list[Curve]:
     left_out = left.astype(str) + " paradigms are left out because some runs weren't scored on them."
     units["left_out"] = left_out.where(left > 0, "")
     runs = shared.drop_duplicates(["study", "run"], ignore_index=True)
-    runs["size"] = runs["size"].fillna(runs["sample_words"].astype(str))  # others' sizes may have no names
+    runs["size"] = runs["size"].fillna(runs["sample_words"].astype(str))  # external sizes may have no names
     accuracy = accuracies["accuracy"].to_numpy().reshape(len(runs), len(units))  # each run has the same units
     curves = []
     for name, of in runs.groupby("curve", sort=False):
         if of["unit"].nunique() > 1:
             measured = first_few(sorted(of["unit"].unique()))
-            raise InputError(f"Curve {name} has sizes in {measured}. Use a separate curve for each unit.")
+            raise InputError(f"Curve {name} has sizes in different units ({measured}). Use one curve per unit.")
         of = of.sort_values("sample_words", kind="stable")
         curves.append(Curve(of, accuracy[of.index], units))
     return curves
 
 
 def map_curves(accuracies: pd.DataFrame, columns: list[str], rows_of: Callable[[Curve], pd.DataFrame]) -> pd.DataFrame:
-    """Return KEYS and `columns` of the rows that a function returns for each curve."""
+    """Apply a function to each curve, and return KEYS and `columns` of the rows that it returns."""
     parts = [rows_of(curve).assign(**curve.about) for curves in read_curves(accuracies) for curve in curves]
     return pd.concat(parts or [pd.DataFrame()], ignore_index=True).reindex(columns=[*KEYS, *columns])
 

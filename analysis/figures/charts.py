@@ -1,7 +1,7 @@
 """Draw learning curves, rows of estimates with intervals, and lines over sizes, for files and for the page.
 
-A chart has a height but no width, which files.py and the page add. In a chart of curves, the parameter `highlight`
-names a curve, and the page fades the others. `looks` is always a table of `analysis.figures.style.looks_of`.
+A chart has a height but no width, because files.py and the page add it. In a chart of curves, the page fades all curves
+except the one in the parameter `highlight`. `looks` is always a table of `analysis.figures.style.looks_of`.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ from analysis.figures.style import (
 )
 from analysis.formats import title
 
-HEIGHT, SMALL_HEIGHT, LINE_HEIGHT = 420, 170, 260  # heights in pixels: a panel of curves, a small one, one of lines
+HEIGHT, SMALL_HEIGHT, LINE_HEIGHT = 420, 170, 260  # panel heights in pixels, for curves, small panels and lines
 LABEL_GAP, LABEL_HEIGHT = 13, 250  # pixels between two names next to a panel that is at least LABEL_HEIGHT high
-_TIE = 16  # pixels of the line from a panel to a name
+_TIE = 16  # length in pixels of the line from a panel to a name
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The axis of a quantity: its title, the format of its numbers (d3-format), and whether it is logarithmic."""
+    """The axis of a quantity, with its title, the format of its numbers (d3-format), and whether it is logarithmic."""
 
     title: str
     form: str = ".3f"
@@ -52,10 +52,10 @@ def curve_chart(
     chance: float = CHANCE,
     labelled: bool = False,
 ) -> Chart:
-    """Draw the learning curves of one unit: accuracy by amount of training text, with one colour per curve.
+    """Draw the learning curves of one unit (accuracy by amount of training text), with one colour per curve.
 
     Small marks are runs. Large marks are means over the runs of a size, joined by a thin line. The thick line is the
-    fitted one, with its confidence band.
+    fitted line, with its confidence band.
 
     Args:
         units: Rows of `analysis.unit_accuracies`.
@@ -139,7 +139,8 @@ def _end_labels(names: pd.DataFrame, domain: tuple[float, float]) -> list[Chart]
 def spread_apart(positions: Any, gap: float, domain: tuple[float, float]) -> Any:
     """Move positions so that they are at least `gap` apart, and keep their order.
 
-    The result is the mean of pushing all up and pushing all down. It stays within `domain` if there is room.
+    The result is the mean of two solutions, in which positions only move up or only move down. It stays within `domain`
+    if there is room.
     """
     order, gaps = np.argsort(positions, kind="stable"), gap * np.arange(len(positions))
     least = np.asarray(positions, dtype=float)[order] - gaps
@@ -158,7 +159,7 @@ def dot_chart(
     by: str = "curve",
     reference: float | None = 0.0,
 ) -> Chart:
-    """Draw rows of estimates, one mark per curve, with intervals if the table has the columns `low` and `high`.
+    """Draw rows of estimates with one mark per curve, and intervals if the table has the columns `low` and `high`.
 
     Args:
         table: One row per mark. Marks with the same `name` share a row, and rows keep the table's order.

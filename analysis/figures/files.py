@@ -12,13 +12,13 @@ from analysis.config import FigureConfig
 from analysis.figures.style import LABEL_SIZE, Chart, finished
 from pairscale.files import write_bytes, write_text
 
-PER_INCH, DPI = 96, 300  # pixels of an SVG and of a PNG
+PER_INCH, DPI = 96, 300  # pixels per inch of an SVG and of a PNG
 GAP = 20  # pixels between panels
-SMALL = 3  # with this many panels in a row or more, they share their axes
-LEAST = 80  # pixels of the narrowest panel
-ROOM = 62  # pixels of the title and the numbers of a vertical axis
-CHARACTER = 6.8  # pixels of a character in the widest font that a reader may have
-_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')  # the viewBox follows and stays
+SMALL = 3  # rows with at least this many panels share their axes
+LEAST = 80  # minimum width of a panel in pixels
+ROOM = 62  # width in pixels of the title and the numbers of a vertical axis
+CHARACTER = 6.8  # width in pixels of a character in the widest likely font
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')  # the viewBox that follows isn't changed
 
 
 def write_figure(
@@ -29,11 +29,11 @@ def write_figure(
     columns: int = 2,
     formats: str = "svg pdf png",
 ) -> None:
-    """Write a figure as NAME.svg, NAME.pdf and NAME.png. The other arguments are those of `figure`."""
+    """Write a figure as NAME.svg, NAME.pdf and NAME.png. For the other arguments, see `figure`."""
     svg = figure(charts, config, columns)
     if "svg" in formats:
         write_text(folder / f"{name}.svg", svg)
-    if "pdf" in formats:  # vl-convert turns a pixel into a point
+    if "pdf" in formats:  # vl-convert converts one pixel into one point
         points = _resized(svg, config.pixels("width") * 72 / PER_INCH)
         write_bytes(folder / f"{name}.pdf", vl_convert.svg_to_pdf(points))
     if "png" in formats:
@@ -41,11 +41,11 @@ def write_figure(
 
 
 def figure(charts: Sequence[Chart], config: FigureConfig, columns: int = 2) -> str:
-    """Return charts in rows of at most `columns`, as an SVG of exactly the configured width.
+    """Return charts in rows of at most `columns` panels, as an SVG with exactly the configured width.
 
     The figure is laid out at the size at which names have LABEL_SIZE pixels. A single chart fills the width together
     with its axes, its legend and the names next to it. If there are several charts, each vertical axis is assumed to
-    need ROOM. The figure may then be a few pixels too wide or too narrow, and is scaled to the width.
+    need ROOM pixels. The figure may then be a few pixels too wide or too narrow, so it is scaled to the width.
     """
     scale = config.pixels("font_size") / LABEL_SIZE
     width = config.pixels("width") / scale
@@ -62,12 +62,12 @@ def figure(charts: Sequence[Chart], config: FigureConfig, columns: int = 2) -> s
 
 
 def _share(width: float, in_row: int) -> int:
-    """Return the width of each of the panels in a row."""
+    """Return the width of each panel in a row."""
     return int((width - GAP * (in_row - 1) - ROOM * (in_row if in_row < SMALL else 1)) / in_row)
 
 
 def _sized(chart: Chart, width: float, height: int | None) -> Chart:
-    """Return a chart with a width and a height. By default it is as high as on the page, or less in a narrow file."""
+    """Return a chart with a width and a height. By default, it is as high as on the page, or less if it is narrow."""
     usual, is_of_rows = chart["height"], "yOffset" in chart["layer"][-1]["encoding"]
     fitting = height or int(np.clip(0.8 * width, 0.45 * usual, usual))
     return chart | {"width": int(width), "height": usual if is_of_rows else fitting}
@@ -81,7 +81,7 @@ def _resized(svg: str, width: float) -> str:
 
 
 def _in_rows(charts: Sequence[Chart], in_row: int) -> Chart:
-    """Return panels in rows. Small panels have numbers only at the left and the bottom, and share the axis titles."""
+    """Return panels in rows. Small panels share axis titles, and only the left and bottom ones have numbers."""
     alone = [{name: part for name, part in chart.items() if name != "params"} for chart in charts]
     if in_row < SMALL:
         return {"concat": alone, "columns": in_row, "spacing": GAP}

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-Chart = dict[str, Any]  # a specification of Vega-Lite (https://vega.github.io/vega-lite/docs/spec.html)
+Chart = dict[str, Any]  # a Vega-Lite specification (https://vega.github.io/vega-lite/docs/spec.html)
 
-# Six hues that differ clearly for any colour vision: CIEDE2000 is at least 18 for any two, and 10 for readers without
-# one kind of cones (Machado et al. 2009). Their contrast is 3 or more on a light and a dark page. A seventh name gets
-# the first hue again, with another dash and shape.
+# Six hues that differ clearly for any colour vision. The CIEDE2000 difference between any two is at least 18, or at
+# least 10 for readers without one kind of cones (Machado et al. 2009). Their contrast is 3 or more on light and dark
+# pages. A seventh name gets the first hue again, with a different dash and shape.
 HUES = ("#0050d4", "#d27d05", "#00a468", "#874972", "#ab2919", "#8f70c7")
 DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
@@ -69,7 +69,7 @@ def styled(column: str, looks: pd.DataFrame, *looks_like: str, legend: bool = Fa
 
 
 def size_axis(sizes: Iterable[float], unit: str) -> dict[str, Any]:
-    """Return a logarithmic axis of the column `sample_words`. It numbers as many sizes as there is room for."""
+    """Return a logarithmic axis for the column `sample_words`. It labels as many sizes as there is room for."""
     sizes = sorted(set(map(float, sizes)))
     titles = {"words seen": "Words seen in training", "steps": "Steps of training", "tokens": "Tokens of training"}
     scale = {"type": "log", "base": 2, "nice": False, "domain": [sizes[0] / 1.12, sizes[-1] * 1.12]}
@@ -85,7 +85,7 @@ def size_axis(sizes: Iterable[float], unit: str) -> dict[str, Any]:
 
 
 def accuracy_domain(*accuracies: pd.Series, chance: float = CHANCE) -> tuple[float, float]:
-    """Return the ends of an accuracy axis, in whole tenths. It always includes chance and a tenth on either side."""
+    """Return the ends of an accuracy axis, in whole tenths. It always shows chance, with a tenth on either side."""
     values = np.concatenate([of.to_numpy(dtype=np.float64) for of in accuracies])
     low, high = np.floor(np.nanmin(values) * 10 + 1e-9) / 10, np.ceil(np.nanmax(values) * 10 - 1e-9) / 10
     around = np.floor(chance * 10 - 1 + 1e-9) / 10, np.ceil(chance * 10 + 1 - 1e-9) / 10
@@ -93,7 +93,7 @@ def accuracy_domain(*accuracies: pd.Series, chance: float = CHANCE) -> tuple[flo
 
 
 def accuracy_axis(domain: tuple[float, float], small: bool, chance: float = CHANCE) -> dict[str, Any]:
-    """Return an axis of the column `accuracy` that names chance at its tick, if it has one."""
+    """Return an axis for the column `accuracy`, whose tick at chance (if it has one) has the label "chance"."""
     step = 0.1 if domain[1] - domain[0] < (0.45 if small else 0.85) else 0.25
     first = np.ceil(domain[0] / step - 1e-9) * step
     ticks = [round(float(tick), 3) for tick in np.arange(first, domain[1] + 1e-9, step)]

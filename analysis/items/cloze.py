@@ -1,4 +1,4 @@
-"""Describe psycholinguistic diagnostics (Ettinger 2020): the paper's measures of each run, and the paper's own numbers.
+"""Describe psycholinguistic diagnostics (Ettinger 2020), with each run's measures and the paper's own results.
 
 `eval.diagnostics.measures` computes the measures of one model. The paper is "What BERT is not: Lessons from a new suite
 of psycholinguistic diagnostics for language models", TACL 8, 34-48.
@@ -15,18 +15,18 @@ _SIDES = {"a": "fitting roles", "b": "reversed roles"}
 _METHODS = (
     "Sensitivity is the share of items whose fitting word, or context, is more probable than the others. Ties count as "
     "wrong, and so do words that the model can't express. For sensitivity>.01, the difference must be larger than .01. "
-    "Accuracy@k is the share of contexts for which an expected word is among the k most probable whole words, which "
+    "Accuracy@k is the share of contexts for which an expected word is among the k most probable whole words. These "
     "are tokens that begin a word and aren't punctuation. Probabilities are means over the words that the model can "
-    "express, and people's are cloze probabilities. The probability of a word is that of all of its tokens given the "
-    "context. In a masked model, masks replace the word's tokens, followed by a full stop (Ettinger 2020, section 6). "
-    "Intervals of shares are Wilson's, for new items. Intervals of slopes are for new runs."
+    "express. For people, they are cloze probabilities. The probability of a word is the probability of all of its "
+    "tokens given the context. In a masked model, masks replace the word's tokens, followed by a full stop (Ettinger "
+    "2020, section 6). Shares have Wilson's intervals over new items, and slopes have intervals over new runs."
 )
 
 
 def probabilities(benchmark: str, cloze: pd.DataFrame, column: str = "prob") -> pd.DataFrame:
     """Return the mean probability of the words of each condition and role, with the columns level, name and accuracy.
 
-    The targets of ROLE-88 have one row for fitting roles, one for reversed roles, and one for the difference.
+    For the targets of ROLE-88, there is one row for fitting roles, one for reversed roles, and one for the difference.
 
     Args:
         benchmark: cprag, role, neg, or a plug-in's benchmark.
@@ -43,9 +43,9 @@ def probabilities(benchmark: str, cloze: pd.DataFrame, column: str = "prob") -> 
 
 
 def measures_of(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
-    """Return the paper's measures of one model's answers and mean probabilities (level, name, items, accuracy, ...).
+    """Return the paper's measures and the mean probabilities of one model (level, name, items, accuracy, ...).
 
-    The measures of CPRAG-102 are also given for contexts that constrain people's expectations strongly or weakly
+    The measures of CPRAG-102 are also computed for contexts that constrain people's expectations strongly or weakly
     (Federmeier and Kutas 1999).
     """
     parts = [measures(benchmark, cloze)]
@@ -57,11 +57,11 @@ def measures_of(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe(found: Answers) -> Description:
-    """Describe a diagnostic, which may be one of a plug-in without a paper."""
+    """Describe a diagnostic. A plug-in's diagnostic may have no paper."""
     name, cloze = found.label.partition("+")[0], found.tables[0]
     measured = found.measured(lambda answers: measures_of(name, answers))
     sensitive = measured.loc[measured["level"] == "sensitivity", MEASURE].drop_duplicates()
-    paper = published_values("diagnostics").get(name, {"about": f"The diagnostic {name}."})
+    paper = published_values("diagnostics").get(name, {"about": f"This is the diagnostic {name}."})
     theirs = pd.concat([read_published(name), published_file("cloze_people").query("benchmark == @name")])
     others = [theirs.assign(model=theirs["model"] + PAPER)]
     if name == "role":

@@ -1,4 +1,4 @@
-"""Read the answers of a study's runs to diagnostics, suites and ratings, and make the parts of a report about them."""
+"""Read the answers of runs to diagnostics, suites and ratings, and make the parts of a report about them."""
 
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from train.runs.labels import flatten
 
 
 def item_parts(runs: pd.DataFrame, config: AnalysisConfig, benchmark: str | None) -> list[Part]:
-    """Return the parts about the diagnostics, suites and ratings that any run was scored on (or one of them).
+    """Return the parts about the diagnostics, suites and ratings that any run was scored on.
 
-    Raises RunError as `read_answers` and the modules of this folder do.
+    If `benchmark` is given, only its parts are returned. Raises the same RunErrors as `read_answers` and the modules of
+    this folder.
     """
     options, curves = config.analysis, list(runs["curve"].unique())
     folders = [RunFolder(Path(config.paths.runs) / run.study / run.run).scores("") for run in rows_of(runs)]
@@ -40,13 +41,13 @@ def item_parts(runs: pd.DataFrame, config: AnalysisConfig, benchmark: str | None
 
 
 def _kind_of(label: str) -> tuple[Any, tuple[str, ...]]:
-    """Return the module that describes a benchmark, and the names of its files. The last one contains the outcomes."""
+    """Return the module that describes a benchmark, and the names of its files. The last file contains the outcomes."""
     kinds = {"syntaxgym": (suites, ("regions", "success")), "ratings": (ratings, ("sentences",))}
     return kinds.get(benchmark_type(label), (cloze, ("topk", "cloze")))
 
 
 def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") -> Answers:
-    """Read the answers of every run that has them to a diagnostic, to suites, or to rated sentences.
+    """Read the answers of all scored runs to a diagnostic, to suites, or to rated sentences.
 
     Args:
         runs: The table of `analysis.runs`. Baselines are left out.
@@ -65,7 +66,7 @@ def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") ->
     study, scored = "+".join(runs["study"].unique()), models[is_scored].reset_index(drop=True)
     if scored.empty:
         remedy = f"python -m eval study={study} benchmark={label.partition('+')[0]}"
-        raise RunError(f"study={study}: no run has complete scores of {label}. Score the runs: {remedy}")
+        raise RunError(f"study={study}: no run has complete scores on {label}. Score the runs with: {remedy}")
     tables, metadata = zip(*(read_answer_file(of, files[-1]) for of in scores[is_scored]), strict=True)
     about = pd.DataFrame(metadata)
     settings = [{name: written(value) for name, value in flatten(of).items()} for of in about["policy"]]
@@ -84,5 +85,5 @@ def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") ->
         if values.nunique() > 1
     ]
     if not is_scored.all():
-        notes.append(f"These runs have no scores of {label}: {first_few([*models.loc[~is_scored, 'run']])}.")
+        notes.append(f"These runs have no scores on {label}: {first_few([*models.loc[~is_scored, 'run']])}.")
     return Answers(label, scored, list(tables), notes)

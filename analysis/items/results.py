@@ -1,4 +1,4 @@
-"""Make a part of the report from the measures of runs that answered the items of a benchmark."""
+"""Make a part of the report from the measures of runs on the items of a benchmark."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from eval.scores.names import benchmark_name
 from pairscale.shares import wilson
 
 MEASURE = ["level", "name"]
-PAPER, CHANCE = " (paper)", "chance"  # the end of a published model's name, and the name of chance as a model
+PAPER, CHANCE = " (paper)", "chance"  # suffix of published models' names, and the name of chance
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Answers:
     """The answers of runs to the items of a benchmark.
 
     Attributes:
-        label: The name of their folder of scores.
-        runs: One row per run that has answers, with the columns of `analysis.runs` and the policy and unigrams of its
-            scores.
+        label: The name of the folder of scores.
+        runs: One row per run with answers. In addition to the columns of `analysis.runs`, it has the policy and
+            unigrams of its scores.
         tables: The answers of each of these runs, with the columns of CLOZE, SUCCESS or SENTENCES in
             eval.scores.schemas.
-        notes: Sentences on runs without answers, and on different scoring settings.
+        notes: Notes on runs without answers, and on different scoring settings.
     """
 
     label: str
@@ -52,13 +52,13 @@ class Description:
 
     Attributes:
         about: A sentence on the items.
-        measured: One row per run and measure, with RUN_COLUMNS, level, name, items, accuracy and other numbers. Without
-            the columns low and high, accuracies are shares of items with Wilson's intervals.
-        main: The measures that figures show. Findings are about the first one that a curve has.
-        what: What a sentence calls a main measure, such as "The AUC of {name}".
+        measured: One row per run and measure, with RUN_COLUMNS, level, name, items, accuracy and other numbers. If the
+            columns low and high are missing, accuracies are shares of items and get Wilson's intervals.
+        main: The measures that figures show. Findings describe the first one that a curve has.
+        what: The name of a main measure in sentences, such as "The AUC of {name}".
         methods: A paragraph for the methods section of a paper.
         others: The values of published models, people and chance, with the columns model, level, name and accuracy.
-        notes: Sentences on the runs.
+        notes: Notes on the runs.
     """
 
     about: str
@@ -86,7 +86,7 @@ def part_of(found: Answers, of: Description, confidence: float, everything: bool
     means, slopes = means_of(of.measured), slopes_of(of, confidence)
     exhibits = [_measures(means, of), *([_over_text(slopes, of, confidence)] if len(slopes) else [])]
     if everything:
-        about = "Means over the runs of each size, with 95% confidence intervals for new items of the same kind."
+        about = "These are means over the runs of each size, with 95% confidence intervals over new items of this kind."
         table = means.drop(columns="sample_words").rename(columns={"accuracy": "value"})
         first = [*MEASURE, "curve", "size", "runs", "items", "value", "low", "high"]
         table = table[[*first, *table.columns.difference(first, sort=False)]]
@@ -94,13 +94,13 @@ def part_of(found: Answers, of: Description, confidence: float, everything: bool
         exhibits.append(Exhibit("measures-by-size", "All measures by size", about, table, cells))
     notes = [*found.notes, *of.notes]
     if "unknown" in means and (share := (means["unknown"] / means["items"]).max()) > 0:
-        notes.append(f"Up to {share:.0%} of the items of a measure need a word that a model's vocabulary lacks.")
+        notes.append(f"Up to {share:.0%} of a measure's items need a word that isn't in a model's vocabulary.")
     runs, largest = found.runs, of.main_of(at_largest(means)).drop_duplicates("curve")
     rows = largest.merge(slopes, how="left", on=[*MEASURE, "curve"], suffixes=("_items", ""))
     return Part(
         found.label,
         benchmark_name(found.label),
-        f"{of.about} {plural(len(runs), 'run')} answered them: {joined(list(runs['curve'].unique()))}.",
+        f"{of.about} The scores come from {plural(len(runs), 'run')} of {joined(list(runs['curve'].unique()))}.",
         exhibits=exhibits,
         findings=[(str(row.curve), _finding(row, of.what.format(name=row.name), confidence)) for row in rows_of(rows)],
         notes=notes,
@@ -109,9 +109,10 @@ def part_of(found: Answers, of: Description, confidence: float, everything: bool
 
 
 def means_of(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the means of all numbers over the runs of a curve and size, and the number of `runs`.
+    """Average all numbers over the runs of each curve, size and measure, and add the number of `runs`.
 
-    low and high are Wilson's 95% interval of the mean for as many new items, or the means of the runs' own intervals.
+    low and high are the means of the runs' own intervals. If runs have none, they are Wilson's 95% interval of the mean
+    for the same number of new items.
     """
     numbers = [name for name in measured if name not in (*RUN_COLUMNS, *MEASURE)]
     groups = measured.groupby(["curve", "size", "sample_words", *MEASURE], sort=False, dropna=False)
@@ -145,7 +146,7 @@ def at_largest(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _measures(means: pd.DataFrame, of: Description) -> Exhibit:
-    """Return a table with a row per measure and a column per model, and a figure of the main measures."""
+    """Return a table with one row per measure and one column per model, and a figure of the main measures."""
     measures = means.drop_duplicates(MEASURE)[[*MEASURE, "items"]]
     others = of.others.merge(measures, on=MEASURE)
     is_paper = others["model"].str.endswith(PAPER)
@@ -156,13 +157,13 @@ def _measures(means: pd.DataFrame, of: Description) -> Exhibit:
     drawn = drawn.assign(name=drawn["level"] + ": " + drawn["name"])
     looks = looks_of(list(drawn["model"].unique()))
     chart = partial(dot_chart, drawn, "accuracy", Axis("Value"), looks, by="model", reference=None)
-    about = "Means over the runs at each curve's largest size. Lines are 95% confidence intervals for new items."
+    about = "Values are means at each curve's largest size. Lines are 95% confidence intervals over new items."
     table = measures.join(wide, on=MEASURE)
     return Exhibit("measures", "Measures", about, table, charts={"measures": chart})
 
 
 def _over_text(slopes: pd.DataFrame, of: Description, confidence: float) -> Exhibit:
-    """Return a panel of each main measure by amount of training text, and a table of slopes."""
+    """Return one panel per main measure, by amount of training text, and a table of slopes."""
     drawn = of.main_of(of.measured[of.measured["curve"].isin(slopes["curve"])])
     charts: dict[str, Callable[..., Chart]] = {}
     for (level, name), rows in drawn.groupby(MEASURE, sort=False):
@@ -170,8 +171,8 @@ def _over_text(slopes: pd.DataFrame, of: Description, confidence: float) -> Exhi
         charts[f"sizes-{len(charts)}"] = partial(_size_chart, rows, chance, f"{level}: {name}")
     table = slopes.rename(columns={"smallest_accuracy": "smallest", "largest_accuracy": "largest"})
     table = table[[*MEASURE, "curve", "runs", "sizes", "smallest", "largest", "slope", "low", "high", "note"]]
-    about = "Each mark is a run, and lines join the means of sizes. A dashed line is chance, if it is known. The table "
-    about += "has the means at the smallest and largest size, and slopes per doubling of the training text."
+    about = "Each mark is a run, and lines join the means of sizes. A dashed line marks chance, if it is known. The "
+    about += "table has the means at the smallest and largest size, and slopes per doubling of the training text."
     return Exhibit("sizes", "By training text", about, table, confidence=confidence, charts=charts)
 
 
@@ -185,7 +186,7 @@ def _size_chart(rows: pd.DataFrame, chance: pd.DataFrame, heading: str) -> Chart
 def _finding(row: Any, what: str, confidence: float) -> str:
     """Describe how a measure changes with more text, or its value if there is no slope."""
     if pd.isna(row.slope):
-        limits = f"95% confidence interval for new items {row.low_items:.2f} to {row.high_items:.2f}"
+        limits = f"95% confidence interval over new items {row.low_items:.2f} to {row.high_items:.2f}"
         return f"{what} is {row.accuracy:.2f} ({limits})."
     ends = f"{row.smallest_accuracy:.2f} after {size_text(row.smallest_words)}"
     ends += f" and {row.largest_accuracy:.2f} after {size_text(row.largest_words, row.unit)}"

@@ -1,4 +1,4 @@
-"""Describe suites of SyntaxGym (Hu et al. 2020): SG scores of each run, chance, and the paper's models.
+"""Describe SyntaxGym suites (Hu et al. 2020), with SG scores of each run, chance and the paper's models.
 
 `eval.syntaxgym.measures` computes the scores of one model. The paper is "A systematic assessment of syntactic
 generalization in neural language models", ACL 2020, 1725-1744.
@@ -19,18 +19,18 @@ from eval.syntaxgym.suites import circuit_of
 DRAWS = 20_000  # a share of 1/4 has a standard error of .003
 _MODELS = ("GRNN", "JRNN", "Transformer-XL", "GPT-2", "GPT-2-XL")  # the paper's pretrained models
 _METHODS = (
-    "The surprisal of a region is the sum over its tokens, in bits, each given all text before it in the sentence. An "
-    "item succeeds if the first prediction of its suite is true. A tie counts as a failure. The SG score is the mean "
-    "share of items that succeed, over the suites in the paper's six circuits (Hu et al. 2020). Chance is the score "
-    "of random surprisals with the same distribution in all regions. The paper's totals are for its own suites only. "
-    "Intervals of shares are Wilson's, for new items. Intervals of slopes are for new runs."
+    "The surprisal of a region is the sum of its tokens' surprisals, in bits, given all text before them in the "
+    "sentence. An item succeeds if the first prediction of its suite is true. A tie counts as a failure. The SG score "
+    "is the mean share of items that succeed, over the suites in the paper's six circuits (Hu et al. 2020). Chance is "
+    "the score of random surprisals with the same distribution in all regions. The paper's totals only cover its own "
+    "suites. Shares have Wilson's intervals over new items, and slopes have intervals over new runs."
 )
 
 
 def chance_scores(success: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of random surprisals (level, name, accuracy), with the same distribution in all regions.
 
-    By chance, a single comparison is true half of the time, and a conjunction of comparisons much less often.
+    By chance, a single comparison is true half of the time, and a conjunction of comparisons is true much less often.
 
     Args:
         success: The answers of one run.
@@ -43,15 +43,15 @@ def chance_scores(success: pd.DataFrame) -> pd.DataFrame:
 
 def _share(rng: np.random.Generator, formula: Formula) -> float:
     conditions = dict.fromkeys(region.condition for region in formula.regions)
-    numbers = dict.fromkeys(region.number or 0 for region in formula.regions)  # "*" alone counts as another region
+    numbers = dict.fromkeys(region.number or 0 for region in formula.regions)  # "*" alone is one more region
     drawn = {(condition, number): rng.standard_normal(DRAWS) for condition in conditions for number in numbers}
     return float(formula(drawn).mean())
 
 
 def published(suites: set[str]) -> pd.DataFrame:
-    """Return the paper's scores of pretrained models: model, level, name and accuracy.
+    """Return the paper's scores of pretrained models, with the columns model, level, name and accuracy.
 
-    The paper's totals are over its own suites, so a total is given only if the study has exactly the same suites.
+    The paper's totals cover its own suites, so a total is only returned if the study has exactly the same suites.
 
     Args:
         suites: The names of the study's suites.
@@ -71,7 +71,7 @@ def describe(found: Answers) -> Description:
     suites, total = names[SUITE], SG_SCORE if SG_SCORE in names[OVERALL] else ALL_SUITES
     items = measured.loc[measured["name"] == ALL_ITEMS, "items"].iloc[0]
     return Description(
-        about=f"{items:,} items of {plural(len(suites), 'suite')} (Hu et al. 2020).",
+        about=f"There are {items:,} items in {plural(len(suites), 'suite')} (Hu et al. 2020).",
         measured=measured.drop(columns=["low", "high"]),
         main=[(OVERALL, total), *((CIRCUIT, name) for name in names.get(CIRCUIT, []))],
         what="The {name}" if total == SG_SCORE else "The score of {name}",

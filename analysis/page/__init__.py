@@ -1,4 +1,4 @@
-"""Write the page of a report, which opens without a network, from its template, style and script."""
+"""Write the page of a report from its template, style and script. The page opens without a network."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from pairscale.files import write_text
 
 
 def write_page(path: Path, context: Mapping[str, Any]) -> None:
-    """Write report.html or report.md from the template of the same name. Text from data is escaped, also in charts."""
+    """Write report.html or report.md from the template of the same name. All text from data is escaped."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset), autoescape=path.suffix == ".html", trim_blocks=True
     )
@@ -27,7 +27,7 @@ def write_page(path: Path, context: Mapping[str, Any]) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return a text on one line, in which Markdown and HTML find no markup."""
+    """Return a text on one line, with the markup of Markdown and HTML escaped."""
     return with_minus_signs(re.sub(r"([\\`*_\[\]<>|#~$])", r"\\\1", " ".join(text.split())))
 
 

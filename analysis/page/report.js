@@ -18,7 +18,7 @@ async function draw(element) {
     }
   }
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: false });
-  element.querySelector("svg").setAttribute("aria-hidden", "true"); // the element has a label, and the table has the numbers
+  element.querySelector("svg").setAttribute("aria-hidden", "true"); // the element has a label, and the numbers are in the table
   if (!spec.params) return;
   views.set(element, view);
   view.addEventListener("click", (event, item) => item?.datum?.curve && highlight(element, item.datum.curve));
@@ -36,7 +36,7 @@ function highlight(element, name) {
 function sort(header) {
   const body = header.closest("table").tBodies[0];
   const before = header.getAttribute("aria-sort");
-  const descending = before ? before !== "descending" : header.className === "number"; // numbers start with the largest, names with a
+  const descending = before ? before !== "descending" : header.className === "number"; // first, numbers descend and names ascend
   for (const other of header.parentElement.children) other.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", descending ? "descending" : "ascending");
   const key = (row) => {

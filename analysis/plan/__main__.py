@@ -1,12 +1,12 @@
-"""`python -m analysis.plan`: plan how many sizes, seeds and pairs a study needs to find an effect, and their cost."""
+"""Plan how many sizes, seeds and pairs a study needs to detect an effect, and what they cost (analysis.plan)."""
 
 from analysis.config import PlanCommand
 from pairscale.command.main import main
 
 
 def run(config: PlanCommand) -> None:
-    """Plan an experiment. Raises as `analysis.plan.run.run` does."""
-    from analysis.plan.run import run  # here, so that --help starts at once
+    """Plan an experiment. Raises the same errors as `analysis.plan.run.run`."""
+    from analysis.plan.run import run  # imported here so that --help is fast
 
     run(config)
 

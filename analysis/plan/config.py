@@ -1,4 +1,4 @@
-"""Schema of the section `plan` of `python -m analysis.plan`."""
+"""Define the section `plan` of the configuration of `python -m analysis.plan`."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -12,7 +12,7 @@ SLOPE, DIFFERENCE, ABLATION = GOALS = ("slope", "difference", "ablation")
 
 @dataclass(kw_only=True)
 class PlanConfig:
-    """The unit to plan for, assumptions that a pilot doesn't give, and the grids to try."""
+    """The settings for the unit to plan for, the assumptions without a pilot, and the grids to try."""
 
     unit: str = "overall"  # overall, a phenomenon or a paradigm
     curves: list[str] = field(default_factory=list)  # one or two curves of the pilot; []: see docs/guides/planning.md

@@ -1,4 +1,4 @@
-"""Simulate and analyse studies to find how many sizes, seeds and minimal pairs an effect needs. Start at plan_grids."""
+"""Simulate studies to find how many sizes, seeds and minimal pairs reveal an effect. Start at plan_grids."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from pairscale.errors import ConfigError, RunError
 
 
 class Goal(NamedTuple):
-    """An effect of a kind in GOALS (docs/guides/planning.md). A study finds it if its interval excludes 0."""
+    """An effect of one of the GOALS (docs/guides/planning.md). A study detects it if its interval excludes 0."""
 
     kind: str
     effect: float
@@ -24,7 +24,7 @@ class Goal(NamedTuple):
 
 
 class Assumed(NamedTuple):
-    """What a simulation assumes about accuracies, or about differences between paired runs."""
+    """The assumptions of a simulation about accuracies, or about differences between paired runs."""
 
     accuracy: float  # expected at the smallest size
     variance: float  # between runs of one size, without the variance of single judgements
@@ -34,7 +34,8 @@ class Assumed(NamedTuple):
     def deviations(self, pairs: int) -> tuple[float, float]:
         """Return the standard deviation of runs with this number of pairs per paradigm, and its upper confidence limit.
 
-        The limit (one-sided, 90%, chi-square) allows for the small number of runs in a pilot. It is NaN without one.
+        The limit (one-sided, 90%, chi-square) allows for the small number of runs in a pilot. It is NaN without a
+        pilot.
         """
         variance = self.variance + self.chance / pairs
         return math.sqrt(variance), math.sqrt(variance * self.degrees / float(chi2.ppf(0.1, self.degrees)))
@@ -43,25 +44,25 @@ class Assumed(NamedTuple):
 def assume_stated(goal: Goal, spread: float, accuracy: float, paradigms: int) -> Assumed:
     """Return assumptions from the standard deviation between runs of one size (`spread`).
 
-    `spread` doesn't include the variance of single judgements, which is binomial, over the paradigms of the unit. In a
-    comparison of two curves, both variances count twice.
+    `spread` doesn't include the variance of single judgements, which is binomial and divided by the number of
+    paradigms. For a comparison of two curves, both variances are doubled.
     """
     times = 1 if goal.kind == SLOPE else 2
     return Assumed(accuracy, times * spread**2, times * accuracy * (1 - accuracy) / paradigms)
 
 
 def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[str] = ()) -> tuple[Assumed, str]:
-    """Return assumptions from the runs of a pilot study, and a text that says which runs were used.
+    """Return assumptions from the runs of a pilot study, and a text about the runs that were used.
 
-    The variance between runs is pooled over sizes. The variance of single judgements is binomial, and at most all of
-    that variance. To compare two curves, the differences between their paired runs (with equal size and seed) are used.
-    A single curve is compared with an independent one like it.
+    The variance between runs is pooled over sizes. The variance of single judgements is binomial, but at most as large
+    as the variance between runs. To compare two curves, the differences between their paired runs (with equal size and
+    seed) are used. A single curve is compared with an independent curve that has the same variance.
 
     Args:
-        goal: The effect to find.
+        goal: The effect to detect.
         table: The long table of one benchmark and method.
         unit: "overall", a phenomenon or a paradigm.
-        curves: The names of one or two curves (default: all). A slope uses the curve whose runs differ most.
+        curves: The names of one or two curves (default: all). For a slope, the curve whose runs differ most is used.
 
     Raises:
         ConfigError: If the unit or a curve is unknown, or if there are more than two curves to compare.
@@ -73,13 +74,13 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     if not chosen or not set(chosen) <= set(runs["curve"]) or (is_compared and len(chosen) > 2):
         known = units.loc[units["level"] != "paradigm", "name"].unique()
         raise ConfigError(
-            f"plan.unit={unit[:80]}, plan.curves={chosen}: not in the pilot. The unit must be {', '.join(known)} or a "
-            f"paradigm. Choose one or two of the curves {'; '.join(units['curve'].unique())}."
+            f"plan.unit={unit[:80]}, plan.curves={chosen}: these don't fit the pilot. Set plan.unit to "
+            f"{', '.join(known)} or a paradigm. Choose one or two of the curves {'; '.join(units['curve'].unique())}."
         )
     spread = runs[runs["curve"].isin(chosen)]
     if is_compared and len(chosen) == 2:
         one, other = (spread[spread["curve"] == of].set_index(["size", "seed"])["accuracy"] for of in chosen)
-        spread = (one - other).dropna().reset_index().assign(curve=f"{chosen[0]} less {chosen[1]}, paired runs")
+        spread = (one - other).dropna().reset_index().assign(curve=f"{chosen[0]} minus {chosen[1]}, paired runs")
     means = spread.groupby(["curve", "size"])["accuracy"].transform("mean")
     squares = ((spread["accuracy"] - means) ** 2).groupby(spread["curve"]).sum()
     freedom = spread.groupby("curve")["size"].agg(lambda sizes: len(sizes) - sizes.nunique())
@@ -87,7 +88,7 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     if not variances.max() > ROUNDING:
         raise RunError(
             f"The pilot doesn't show how much runs differ in {unit}, because no two runs of a size differ "
-            f"({', '.join(chosen)}). Use a pilot with several seeds per size, or give spread=NUMBER."
+            f"({', '.join(chosen)}). Use a pilot with several seeds per size, or set spread=NUMBER."
         )
     about = str(variances.idxmax())
     variance, degrees = float(variances[about]), int(freedom[about])
@@ -99,21 +100,21 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     chance, pairs = min(chance, total), float(table["pairs"].astype(float).mean())
     smallest = runs.loc[runs["sample_words"] == runs["sample_words"].min(), "accuracy"]
     assumed = Assumed(float(smallest.mean()), total - chance, chance * pairs, degrees)
-    return assumed, f"{about}: standard deviation {math.sqrt(variance):.4f}, {degrees} degrees of freedom"
+    return assumed, f"{about}: the standard deviation is {math.sqrt(variance):.4f} ({degrees} degrees of freedom)"
 
 
 def simulate_power(x: Array, seeds: int, deviation: float, goal: Goal, plan: PlanConfig, nested: bool = False) -> float:
-    """Return the share of simulated studies whose interval excludes 0, or NaN if such a study has no interval.
+    """Return the share of simulated studies whose interval excludes 0, or NaN if the studies have no intervals.
 
     The accuracies of runs (or differences between paired runs) are drawn from normal distributions around a straight
-    line, with the same standard deviation at every size. They are analysed as a study is, by the slope or the mean over
-    sizes of `analysis.curves.lines.estimate`. With 2,000 studies the standard error of a power is at most .011.
+    line, with the same standard deviation at every size. They are analysed like a real study, by the slope or the mean
+    over sizes (`analysis.curves.lines.estimate`). With 2,000 studies, the standard error of the power is at most .011.
 
     Args:
         x: (S,) log2(words) of the sizes, smallest first.
         seeds: The number of runs, or pairs of runs, per size.
         deviation: The standard deviation between runs.
-        goal: The effect to find.
+        goal: The effect to detect.
         plan: The number of simulations, and their seed.
         nested: Whether larger samples of a seed contain its smaller ones.
     """
@@ -139,14 +140,14 @@ def plan_grids(
         sizes: The cost of one seed at each size, smallest first. The index is the size, and the columns are
             sample_words, runs, words and hours (NaN if unknown).
         pairs: Numbers of minimal pairs per paradigm to try.
-        goal: The effect to find.
+        goal: The effect to detect.
         assumed: What to assume about runs.
         plan: The numbers of seeds to try, and the simulations.
         nested: Whether larger samples of a seed contain its smaller ones.
 
     Returns:
-        sizes, seeds, pairs, runs, words (of all runs, with repeats), hours, power, and power_high: the power if the
-        variance is at its upper limit (missing without a pilot).
+        The columns sizes, seeds, pairs, runs, words (of all runs, with repeats), hours, power and power_high. The last
+        one is the power if the variance is at its upper limit (missing without a pilot).
 
     Raises:
         ConfigError: If no grid has enough sizes with expected accuracies between 0 and 1.
@@ -166,8 +167,8 @@ def plan_grids(
             rows.append((",".join(of.index), seeds, number, *costs, *powers))
     if not rows:
         raise ConfigError(
-            f"goal={goal.kind}, effect={goal.effect}: no grid is possible. A slope needs three sizes (sample.size). "
-            f"Accuracies start at {assumed.accuracy:.3g} at the smallest size and must stay between 0 and 1."
+            f"goal={goal.kind}, effect={goal.effect}: no grid is possible. Accuracies start at {assumed.accuracy:.3g} "
+            "and must stay between 0 and 1. Use a smaller effect or, for a slope, at least three sizes (sample.size)."
         )
     columns = ["sizes", "seeds", "pairs", "runs", "words", "hours", "power", "power_high"]
     table = pd.DataFrame(rows, columns=columns).astype({"runs": int})

@@ -1,4 +1,4 @@
-"""Print the cost and power of an experiment's grids, and the command that runs the cheapest one with enough power."""
+"""Print the cost and power of an experiment's grids, and the command that runs the cheapest grid with enough power."""
 
 import shlex
 from dataclasses import fields
@@ -23,15 +23,15 @@ from train.sweeps import expected_points
 
 
 def run(config: PlanCommand) -> None:
-    """Plan the experiment of the command line.
+    """Plan the experiment chosen on the command line.
 
-    Raises ConfigError for values that don't fit together, and RunError if the pilot can't be used.
+    Raises ConfigError if values don't fit together, and RunError if the pilot can't be used.
     """
     effect, power, plan = config.effect, config.power, config.plan
     if effect is None or not -1 < effect < 1 or effect == 0 or not 0 < power < 1:
         raise ConfigError(
-            f"effect={'null' if effect is None else effect}, power={power}: which effect should the study find? Give a "
-            "difference in accuracy between -1 and 1 (not 0), such as effect=0.01, and a power between 0 and 1."
+            f"effect={'null' if effect is None else effect}, power={power}: which effect should the study detect? Set "
+            "effect between -1 and 1 (not 0), such as effect=0.01, and power between 0 and 1."
         )
     goal = Goal(config.goal, effect, config.analysis.confidence)
     assumed, about, rates, pairs = _assumed(config, goal)
@@ -42,13 +42,15 @@ def run(config: PlanCommand) -> None:
     better = table[table["power"] > table["power"].cummax().shift(fill_value=-1).fillna(-1)]
     formats = {"words": "{:,.0f}", "hours": "{:.1f}", "power": "{:.0%}", "power_high": "{:.0%}"}
     filled = better.dropna(axis="columns", how="all")
-    print(f"{about}\n\nGrids that have more power than all cheaper ones ({path} lists all grids):")
+    print(f"{about}\n\nThese grids have more power than all cheaper grids (the complete list is in {path}):")
     print(filled.to_string(index=False, formatters={column: of.format for column, of in formats.items()}))
     enough = table[table["power"] >= power][:1].to_dict("records")
-    print(f"\n{'The cheapest' if enough else 'No'} grid with a power of {power:.0%}{':' if enough else '.'}")
+    if not enough:
+        print(f"\nNo grid has a power of {power:.0%}. Plan more sizes, seeds or pairs.")
     for row in enough:
         seeds = ",".join(map(str, range(1, row["seeds"] + 1)))
         axes = [f"sample.size={row['sizes']}", f"seed={seeds}", f"benchmark.pairs={row['pairs']}"]
+        print(f"\nThis is the cheapest grid with a power of {power:.0%}:")
         print(shlex.join(["python", "-m", "eval", "-m", f"experiment={name}", *overrides, *axes]))
 
 
@@ -62,7 +64,7 @@ def _planned_runs(
     line = current()
     name = line["experiment"]
     if name is None:
-        raise ConfigError("Which experiment do you plan? Give experiment=NAME.")
+        raise ConfigError("Which experiment do you want to plan? Add experiment=NAME.")
     own = {of.name for of in fields(PlanCommand)} - {of.name for of in fields(EvalConfig)}
     own |= {"paths", "experiment", "study", "seed"}
     overrides = [one for one in line.overrides if key_of(one).partition(".")[0] not in own]
@@ -80,7 +82,7 @@ def _planned_runs(
     actions = {of.ablate.action if of.filter is not None and of.ablate.acts else "none" for of in planned}
     if goal != SLOPE and (len(actions) if goal == ABLATION else sizes["runs"].min()) < 2:
         needed = "a filter with two of ablate.action=none,remove,control" if goal == ABLATION else "two curves (model)"
-        raise ConfigError(f"experiment={name}: goal={goal} needs {needed}.")
+        raise ConfigError(f"experiment={name}: goal={goal} needs {needed}. Add them.")
     return name, [one for one in overrides if not one.startswith(("sample.size=", "benchmark.pairs="))], sizes
 
 
@@ -91,17 +93,17 @@ def _assumed(config: PlanCommand, goal: Goal) -> tuple[Assumed, str, dict[Any, f
         paradigms = plan.paradigms or (number_of_paradigms(benchmark.name) if plan.unit == "overall" else None)
         if config.spread is None:
             raise ConfigError(
-                "How much do runs of one size differ? Give pilot=STUDY, or a standard deviation such as spread=0.01."
+                "How much do runs of one size differ? Set pilot=STUDY, or a standard deviation such as spread=0.01."
             )
         if not 0 < config.spread < 0.5:
-            raise ConfigError(f"spread={config.spread}: must be above 0 and below 0.5, such as 0.01.")
+            raise ConfigError(f"spread={config.spread}: this must be above 0 and below 0.5. Try spread=0.01.")
         if not paradigms:
             raise ConfigError(
-                f"benchmark={benchmark.name}, plan.unit={plan.unit}: the number of paradigms isn't known. Give "
+                f"benchmark={benchmark.name}, plan.unit={plan.unit}: the number of paradigms isn't known. Set "
                 "plan.paradigms=NUMBER or pilot=STUDY."
             )
         assumed = assume_stated(goal, config.spread, plan.accuracy, paradigms)
-        return assumed, f"Stated: standard deviation {config.spread:g}.", {}, benchmark.pairs or 1000
+        return assumed, f"The stated standard deviation is {config.spread:g}.", {}, benchmark.pairs or 1000
     table = accuracies(study, benchmark=benchmark.name, method=config.analysis.method, ties=config.ties, folder=folder)
     label = min(set(table["benchmark"]), key=lambda one: (one != benchmark.label, one != benchmark.name, one))
     table, of_runs, curves = table[table["benchmark"] == label], runs(study, folder=folder), plan.curves

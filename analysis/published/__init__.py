@@ -1,6 +1,6 @@
-"""The papers' own results, one file each, and the functions that read them. NOTICE lists sources and licences.
+"""Read results copied from papers, which are in one file each. NOTICE lists sources and licences.
 
-slopes.csv has the slopes per doubling of Warstadt et al. 2020, section 6.3. perplexity.csv has the perplexities of
+slopes.csv has the slopes per doubling in Warstadt et al. 2020, section 6.3. perplexity.csv has the perplexities in
 their note 16.
 """
 

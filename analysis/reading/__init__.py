@@ -1,1 +1,1 @@
-"""`python -m analysis.reading`: read files of reading times (files.py), and predict them from surprisal (times.py)."""
+"""Predict reading times from surprisal. files.py reads the times, and times.py fits the regressions."""

@@ -1,12 +1,12 @@
-"""`python -m analysis.reading`: test how well the surprisal of a study's runs predicts reading times."""
+"""Test how well the surprisal of a study's runs predicts reading times (`python -m analysis.reading`)."""
 
 from analysis.config import ReadingCommand
 from pairscale.command.main import main
 
 
 def run(config: ReadingCommand) -> None:
-    """Analyse reading times. Raises as `analysis.reading.run.run` does."""
-    from analysis.reading.run import run  # here, so that --help starts at once
+    """Analyse reading times. Raises the same errors as `analysis.reading.run.run`."""
+    from analysis.reading.run import run  # imported here so that --help is fast
 
     run(config)
 

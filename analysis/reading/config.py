@@ -1,4 +1,4 @@
-"""Schema of the section `reading` of `python -m analysis.reading`."""
+"""Define the section `reading` of the configuration of `python -m analysis.reading`."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -15,13 +15,13 @@ SENTENCE, TEXT, NONE = ("sentence", "text", "none")
 
 @dataclass(kw_only=True)
 class ReadingConfig:
-    """The form of the file with reading times, the regression, and which words to leave out."""
+    """The settings for the file of reading times, the regression, and the words to leave out."""
 
-    form: Literal["table", "natural_stories", "babylm"] = "table"  # form of the file
-    measure: str | None = None  # column of times; null: the usual column of this form
-    words: str | None = None  # file of the same form with the words that have no times
+    form: Literal["table", "natural_stories", "babylm"] = "table"  # format of the file
+    measure: str | None = None  # column of times; null: the usual column of this format
+    words: str | None = None  # file of the same format with the words that have no times
     formula: str | None = None  # baseline; null: length and frequency (also of previous words), and position
-    spillover: Annotated[int, Meta(ge=0, le=5)] = 1  # previous words whose surprisal, length and frequency count too
+    spillover: Annotated[int, Meta(ge=0, le=5)] = 1  # number of previous words that are also predictors
     frequency: str = SAMPLE  # source of word frequencies: sample (each run's own), column (of the file), or a file
     folds: Annotated[int, Meta(ge=2, le=1000)] = 10  # folds of whole texts
     lowest: Annotated[float, Meta(ge=0)] | None = 100.0  # leave out single readings below this (ms)
@@ -31,4 +31,4 @@ class ReadingConfig:
 
     def __post_init__(self) -> None:
         if self.highest is not None and self.highest <= (self.lowest or 0):
-            raise ConfigError(f"reading.highest={self.highest}: must be above {self.lowest or 0}.")
+            raise ConfigError(f"reading.highest={self.highest}: this time must be above {self.lowest or 0}. Raise it.")

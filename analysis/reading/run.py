@@ -1,4 +1,4 @@
-"""The command `python -m analysis.reading`: read times and surprisals, fit the regressions, and write a report."""
+"""Read reading times and surprisals, fit the regressions, and write a report (`python -m analysis.reading`)."""
 
 import json
 import shlex
@@ -32,14 +32,13 @@ from pairscale.files import atomic_path, sha256_file, write_text
 
 
 def run(config: ReadingCommand) -> None:
-    """Analyse the times of `config.times` with the surprisals of `config.study`.
+    """Analyse the reading times in `config.times` with the surprisals of `config.study`.
 
-    Raises ConfigError, InputError and RunError if something is missing or wrong. A RunError names the command that
-    helps.
+    Raises ConfigError, InputError or RunError if something is missing or wrong. A RunError suggests a command.
     """
     if config.times is None or config.study is None:
         given = ", ".join(f"{name}={getattr(config, name) or 'null'}" for name in ("study", "times"))
-        raise ConfigError(f"{given}: which study and reading times? Give study=NAME and times=FILE (see --help).")
+        raise ConfigError(f"{given}: which study and which reading times? Set study=NAME and times=FILE.")
     console, quiet = Console(highlight=False), Console(stderr=True, highlight=False)
     options, path, level = config.reading, Path(config.times).expanduser(), config.analysis.confidence
     name, folder = format_of(path, "times")[0], Path(config.paths.reports) / config.study / "reading"
@@ -51,8 +50,8 @@ def run(config: ReadingCommand) -> None:
         counts = excluded.agg(words=("word", "size"), texts=("text", "nunique"))
         if counts["texts"].get("left", 0) < 2:
             raise InputError(
-                f"{path}: fewer than two texts have words to analyse (words by reason for leaving them out: "
-                f"{counts['words'].to_dict()})."
+                f"{path}: fewer than two texts have words to analyse. The numbers of words left out are, by reason, "
+                f"{counts['words'].drop('left', errors='ignore').to_dict()}. Use more texts, or other limits."
             )
         deltas = study.runs.merge(reading_deltas(rows, options), on="run", how="right")
         slopes = reading_slopes(deltas, level)
@@ -74,11 +73,11 @@ def run(config: ReadingCommand) -> None:
     part = Part(
         label=name,
         name=f"Reading times: {name}",
-        lead="{words:,} words of {texts} texts in {file}.".format(**counts.loc["left"], file=path.name),
+        lead="{file} has {words:,} words of {texts} texts to analyse.".format(**counts.loc["left"], file=path.name),
         exhibits=[exhibit],
         findings=findings,
         notes=notes,
-        methods=["Baseline: {}. With surprisal: {}.".format(*formulas(options))],
+        methods=["The baseline is {}. The regression with surprisal is {}.".format(*formulas(options))],
         tables={"models": deltas, "slopes": slopes, "excluded": counts["words"].rename_axis("reason").reset_index()},
     )
     print_part(console, quiet, part)
@@ -90,7 +89,7 @@ def run(config: ReadingCommand) -> None:
 
 
 def _write_words(path: Path, words: pd.DataFrame) -> Path:
-    """Write the words for `python -m eval.surprisal`, with a text per sentence and a document per text."""
+    """Write the words for `python -m eval.surprisal`, with one text per sentence and one document per text."""
     rows = words.assign(text_id=words["text"] + ":" + words["sentence"].astype(str), document=words["text"])
     records = rows[["text_id", "document", "word"]].to_dict("records")
     write_text(path, "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records))
@@ -100,9 +99,9 @@ def _write_words(path: Path, words: pd.DataFrame) -> Path:
 def _read_models(
     config: ReadingCommand, study: Studies, file: Path, words: pd.DataFrame
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """Return by run the surprisal, tokens, unk and log_frequency of each word in `file`, and notes on missing runs.
+    """Return the surprisal, tokens, unk and log_frequency of the words in `file` by run, and notes on missing runs.
 
-    Raises RunError if there are no surprisals, or if they are of other words or were computed with other settings.
+    Raises RunError if there are no surprisals, or if they are for other words or were computed with other settings.
     """
     paths = [f"paths.{name}={path}" for name in ("runs", "reports") if (path := getattr(config.paths, name)) != name]
     arguments = [f"study={config.study}", f"text={file}", "surprisal.context=document", *paths]
@@ -117,16 +116,17 @@ def _read_models(
         if way != first:
             different = ", ".join(f"{key}={value}" for key, value in way.items() if value != first.get(key))
             raise RunError(
-                f"{path}: these surprisals are of other words, or were computed with other settings ({different}). "
-                f"Compute them again: {again}"
+                f"{path}: these surprisals are for other words, or were computed with other settings ({different}). "
+                f"Compute them again with: {again}"
             )
         models[path.stem] = rows[["surprisal", "tokens", "unk"]]
     if missing := [run for run in study.runs["run"] if run not in models]:
-        notes.append(f"These runs have no surprisals of the words: {first_few(missing)}. Compute them: {again}")
+        notes.append(f"These runs have no surprisals of the words: {first_few(missing)}. Compute them with: {again}")
     trained = study.runs.loc[study.runs["sample_words"].notna(), "run"]
     if config.reading.frequency == SAMPLE and (others := models.keys() - set(trained)):
         names = first_few(sorted(others))
-        notes.append(f"Left out because their text isn't known: {names}. Give reading.frequency=FILE to include them.")
+        unknown = f"These runs are left out because their training text isn't known: {names}"
+        notes.append(f"{unknown}. Set reading.frequency=FILE to include them.")
         models = {run: model for run, model in models.items() if run not in others}
     if not models:
         raise RunError(" ".join(notes))
@@ -135,7 +135,7 @@ def _read_models(
 
 
 def _frequencies(config: ReadingCommand, study: Studies, words: pd.DataFrame, models: list[str]) -> dict[str, Array]:
-    """Return by model the (W,) log-frequencies of the words."""
+    """Return the (W,) log-frequencies of the words by model."""
     source = config.reading.frequency
     if source == COLUMN:
         return dict.fromkeys(models, words["log_frequency"].to_numpy(dtype=float))
@@ -152,9 +152,9 @@ def _frequencies(config: ReadingCommand, study: Studies, words: pd.DataFrame, mo
 
 
 def log_frequencies(words: pd.Series, counts: pd.Series, reference: str) -> Array:
-    """Return log2 of the occurrences per million of each word's rarest part, with half an occurrence added.
+    """Return log2 of how often each word's rarest part occurs per million words, with half an occurrence added.
 
-    Parts are reference words (corpora/words.py) that aren't punctuation. Upper and lower case are the same.
+    Parts are reference words (corpora/words.py) that aren't punctuation. Case is ignored.
     """
     parts = words.map(lambda word: [p for p in reference_words(word, reference) if any(map(str.isalnum, p))] or [word])
     lowered = counts.groupby(str.lower).sum()

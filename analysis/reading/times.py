@@ -1,8 +1,8 @@
 """Measure how much the surprisal of a study's runs adds to regressions of reading times.
 
 For each run, a baseline regression (length, frequency, position) and a full one with surprisal are fitted to the same
-words. Delta is the log-likelihood of held-out words under the full regression minus that under the baseline, in nats
-per word.
+words. Delta is the log-likelihood of held-out words under the full regression minus their log-likelihood under the
+baseline, in nats per word.
 """
 
 import re
@@ -24,14 +24,14 @@ Array = npt.NDArray[np.float64]
 
 
 def formulas(config: ReadingConfig) -> tuple[str, str]:
-    """Return the formulas of the baseline and of the full regression, with the surprisal of each word and those before.
+    """Return the formulas of the baseline and the full regression, with the surprisal of the word and previous words.
 
     Raises ConfigError if the baseline contains the word's surprisal, because the full regression would add nothing.
     """
     lags = ["", *(f"_{lag}" for lag in range(1, config.spillover + 1))]
     baseline = config.formula or "time ~ position + " + " + ".join(f"length{lag} + log_frequency{lag}" for lag in lags)
     if re.search(r"\bsurprisal\b", baseline):
-        raise ConfigError(f"reading.formula={baseline}: this is the baseline, so leave out the surprisal of the word.")
+        raise ConfigError(f"reading.formula={baseline}: the baseline contains the word's surprisal. Leave it out.")
     return baseline, " + ".join([baseline, *(f"surprisal{lag}" for lag in lags)])
 
 
@@ -40,13 +40,13 @@ def regression_rows(words: pd.DataFrame, models: Mapping[str, pd.DataFrame], con
 
     Args:
         words: The table of `read_times`.
-        models: By run, the surprisal (bits), tokens, unk and log_frequency of each word.
+        models: The surprisal (bits), tokens, unk and log_frequency of each word, by run.
         config: Which words to leave out.
 
     Returns:
-        One row per run and word: run, the columns of `read_times`, position, length, log_frequency, surprisal, and the
-        last three for the words before (NAME_1, NAME_2, ...). `excluded` says why the regressions leave out the word,
-        or is "".
+        One row per run and word. The columns are run, the columns of `read_times`, position, length, log_frequency and
+        surprisal. The last three also exist for previous words (NAME_1, NAME_2, ...). `excluded` is the reason why the
+        regressions leave out the word, or "".
     """
     unit = words.groupby(["text", "sentence"] if config.edges == SENTENCE else "text", sort=False).ngroup()
     is_edge = (unit.diff() != 0) | (unit.diff(-1) != 0)
@@ -61,7 +61,7 @@ def regression_rows(words: pd.DataFrame, models: Mapping[str, pd.DataFrame], con
         "": words["number"] > 0,
     }
     about = words.assign(position=words["number"].astype(float), length=words["word"].str.len().astype(float))
-    about["excluded"] = pd.DataFrame(reasons).idxmax(axis=1)  # the first that is true
+    about["excluded"] = pd.DataFrame(reasons).idxmax(axis=1)  # the first reason that applies
     tables = [about.assign(run=run, **model[["log_frequency", "surprisal"]]) for run, model in models.items()]
     rows = pd.concat(tables, ignore_index=True)
     of_text = rows.groupby(["run", "text"], sort=False)[["length", "log_frequency", "surprisal"]]
@@ -72,9 +72,10 @@ def reading_deltas(rows: pd.DataFrame, config: ReadingConfig) -> pd.DataFrame:
     """Fit the regressions of each run to the rows of `regression_rows` that aren't excluded.
 
     Returns:
-        One row per run: run, delta (on held-out texts, in nats per word), perplexity (2 to the mean surprisal of all
-        words), and the coefficient of the word's own surprisal on all rows (in the unit of the times, per bit) with its
-        95% interval low, high. Standard errors are clustered by text, or by sentence if there are fewer than eight
+        One row per run, with the columns run, delta, perplexity, coefficient, low and high. Delta is computed on
+        held-out texts, in nats per word. Perplexity is 2 to the power of the mean surprisal of all words. The
+        coefficient of the word's own surprisal is fitted to all rows (in the unit of the times, per bit), and low and
+        high are its 95% interval. Standard errors are clustered by text, or by sentence if there are fewer than eight
         texts (Student's t).
 
     Raises:
@@ -94,7 +95,7 @@ def reading_deltas(rows: pd.DataFrame, config: ReadingConfig) -> pd.DataFrame:
 
 
 def folds_of(texts: pd.Series, folds: int, seed: int) -> npt.NDArray[np.intp]:
-    """Return the fold of each row. Texts are shuffled and dealt out one by one to at most as many folds as texts."""
+    """Return the fold of each row. Texts are shuffled and dealt out to folds one by one."""
     number, names = texts.factorize()
     fold = np.empty(len(names), dtype=np.intp)
     fold[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % folds
@@ -104,9 +105,10 @@ def folds_of(texts: pd.Series, folds: int, seed: int) -> npt.NDArray[np.intp]:
 def _regression(formula: str, table: pd.DataFrame) -> Any:
     try:
         return smf.ols(formula, table, missing="raise")
-    except Exception as error:  # whatever patsy, or what a formula calls, raises
-        reason = f"{str(error).splitlines()[0]}. The columns are {', '.join(table.select_dtypes('number').columns)}."
-        raise ConfigError(f"reading.formula={formula}: {reason}") from None
+    except Exception as error:  # patsy, or a function in the formula, may raise anything
+        reason = f"this formula can't be used ({str(error).splitlines()[0]})"
+        columns = ", ".join(table.select_dtypes("number").columns)
+        raise ConfigError(f"reading.formula={formula}: {reason}. Use the columns {columns}.") from None
 
 
 def held_out(outcome: Array, predictors: Array, fold: npt.NDArray[np.intp]) -> Array:

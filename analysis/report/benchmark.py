@@ -1,4 +1,4 @@
-"""The results of a study on one benchmark of minimal pairs: its part of the long table, and the statistics."""
+"""Collect the results of a study on one benchmark of minimal pairs, including the statistics."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,33 +22,34 @@ from eval.scores.names import benchmark_name
 from eval.scores.table import BESIDE
 from pairscale.errors import ConfigError
 
-HUMANS = "people"  # the human baseline among published accuracies (eval/published)
+HUMANS = "people"  # name of the human baseline in published accuracies (eval/published)
 
 
 @dataclass
 class BenchmarkResults:
-    """The results of one benchmark, with curves named as readers see them.
+    """The results on one benchmark, with the display names of curves.
 
     Attributes:
         label: The name of its folder of scores, such as "blimp".
-        accuracies: Pass the benchmark's rows of the long table (`analysis.accuracies`). Only the rows of curves by
-            `method` are kept.
-        runs: Pass rows of `analysis.runs`. Only the runs that were scored on this benchmark are kept.
+        accuracies: Rows of the long table (`analysis.accuracies`) for this benchmark. Only the curves' rows by `method`
+            are kept.
+        runs: Rows of `analysis.runs`. Only the runs that were scored on this benchmark are kept.
         options: The section `analysis` of the configuration.
-        notes: Sentences that a reader should know.
+        notes: Notes for readers of the report.
         problems: Rows of `analysis.problems`.
-        ties: What a tie counts as.
+        ties: What a tie counts as: "wrong", "half" or "right".
         people: The people who answered a questionnaire, or None for the published human baseline.
-        studies: The studies whose run folders were read, or None for published numbers from elsewhere.
+        studies: The studies whose run folders were read, or None for external results.
         chance: The accuracy of guessing.
         names: The display name of each curve of the long table.
         method: The judgment method of the curves, such as "lp", or "lp or pll" if masked models need another one.
-        every_method: The curves' rows by all methods.
+        every_method: The curves' rows of the long table, by all methods.
         models: The rows of models that aren't on a curve, by all methods.
         baselines: The rows of untrained models and of models trained on shuffled text, by `method`.
 
     Raises:
-        ConfigError: If no run was judged by the method, or if labels, colours or the order name an unknown curve.
+        ConfigError: If no run was scored with the method, or if `labels`, `colours` or `order` contain an unknown
+            curve.
     """
 
     label: str
@@ -73,8 +74,8 @@ class BenchmarkResults:
         if main.empty and len(every_method):
             there = ", ".join(sorted(every_method["method"].unique()))
             raise ConfigError(
-                f"analysis.method={options.method}: no run was scored on {self.label} by this method. Choose from "
-                f"{there}."
+                f"analysis.method={options.method}: no run was scored on {self.label} with this method. Choose "
+                f"from {there}."
             )
         self.method = " or ".join(main["method"].unique())
         self.accuracies = main.assign(method=self.method)
@@ -85,12 +86,15 @@ class BenchmarkResults:
         for construction, tests in self.direct.items():
             if unknown := sorted(tests.difference(table["paradigm"].dropna())):
                 self.notes.append(
-                    f"The filter {construction} lists paradigms that have no scores here: {', '.join(unknown)}. Check "
-                    "their names in filter.paradigms."
+                    f"Some paradigms of the filter {construction} have no scores: {', '.join(unknown)}. Check their "
+                    "names in filter.paradigms."
                 )
 
     def show_curves(self, curves: Sequence[str] | str | None) -> None:
-        """Keep only the accuracies of some curves, in this order (None: all). Raises ConfigError for an unknown one."""
+        """Keep only the accuracies of the given curves, in this order. None keeps all curves.
+
+        Raises ConfigError if a curve is unknown.
+        """
         chosen = [curves] if isinstance(curves, str) else list(curves or self.curves)
         check_names("curves", chosen, [*self.names, *self.curves])
         chosen = [self.names.get(curve, curve) for curve in chosen]
@@ -98,12 +102,12 @@ class BenchmarkResults:
 
     @property
     def name(self) -> str:
-        """The benchmark's name for readers."""
+        """The display name of the benchmark."""
         return benchmark_name(self.label)
 
     @property
     def benchmark(self) -> str:
-        """The benchmark without its scoring settings."""
+        """The name of the benchmark, which is the label without scoring settings."""
         return self.label.partition("+")[0]
 
     @property
@@ -142,7 +146,7 @@ class BenchmarkResults:
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """The table of `analysis.compare`, without ablations, which their own section compares."""
+        """The table of `analysis.compare`, without ablations, which have a separate section."""
         changed = self.runs.loc[self.runs["construction"].fillna("") != "", "run"]
         accuracies = self.accuracies[~self.accuracies["run"].isin(changed)]
         return compare(accuracies, margin=self.options.margin, confidence=self.options.confidence)
@@ -162,7 +166,7 @@ class BenchmarkResults:
 
     @property
     def published_models(self) -> pd.DataFrame:
-        """The accuracies of the published models that are shown with the curves: level, name, accuracy, model."""
+        """The published models shown with the curves, in the columns level, name, accuracy and model."""
         names = {name: f"{text} (published)" for name, text in BESIDE.get(self.benchmark, {}).items() if name != HUMANS}
         return self.published.assign(model=self.published["model"].map(names)).dropna(subset=["model"])
 
@@ -179,7 +183,7 @@ class BenchmarkResults:
         return studies.direct_paradigms(self.benchmark) if studies else tested_paradigms(self.every_method, self.runs)
 
     def read_pairs(self, runs: Sequence[str], method: str | None = None) -> pd.DataFrame:
-        """Return the rows of `analysis.pairs` of some runs. The default is the report's method."""
+        """Return the rows of `analysis.pairs` for the given runs, by default with the report's method."""
         table = self._read(pairs, method, runs=runs)
         return table[table["faulty"] == ""] if self.options.faulty_pairs == LEAVE_OUT else table
 
@@ -188,24 +192,24 @@ class BenchmarkResults:
         return self._read(trajectories, ties=self.ties).dropna(subset=["curve"])
 
     def read_without_unknown(self) -> pd.DataFrame:
-        """Return the accuracies of the curves on the pairs that contain no unknown word in any run."""
+        """Return the accuracies of the curves on the pairs whose words are known to all runs."""
         counted = {"ties": self.ties, "faulty_pairs": self.options.faulty_pairs, "unknown_words": LEAVE_OUT}
         table = self._read(accuracies, **counted)
         return in_order(table[table["run"].isin(self.accuracies["run"])].assign(method=self.method), self.curves)
 
     def _read(self, table: Callable[..., pd.DataFrame], method: str | None = None, **options: Any) -> pd.DataFrame:
-        """Return a table of these studies with display names of curves, missing for curves not in this report."""
+        """Return a table of these studies with display names of curves. Curves outside this report have none."""
         rows = table(self.studies, benchmark=self.label, method=method or self.options.method, **options)
         return rows.assign(curve=rows["curve"].map(self.names))
 
     @property
     def largest(self) -> pd.DataFrame:
-        """The accuracies of the runs at each curve's largest size, by every method."""
+        """The accuracies of the runs at each curve's largest size, by all methods."""
         table = self.every_method
         return table[table["sample_words"] == table.groupby("curve")["sample_words"].transform("max")]
 
 
 def _of_method(accuracies: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Return the rows of one method. For masked models without it, return the method that replaces it."""
+    """Return the rows of one method. For masked models that lack it, return the rows of the method that replaces it."""
     has = accuracies.groupby("run")["method"].transform(lambda methods: method in set(methods))
     return accuracies[(accuracies["method"] == method) | (~has & (accuracies["method"].map(STANDS_FOR) == method))]

@@ -1,4 +1,4 @@
-"""Exhibits: a heading with a table, a figure or both, for files and for the page."""
+"""Define exhibits, which combine a heading with a table, a figure or both, for files and for the page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from pairscale.files import write_text
 from pairscale.tables import write_csv
 
 Cell = Callable[..., str]
-# Headings of columns. Other columns keep their names, with blanks instead of underscores.
+# Headings of columns. Other columns keep their names, with spaces instead of underscores.
 _HEADINGS = {
     "name": "phenomenon", "smallest_accuracy": "smallest size", "largest_accuracy": "largest size",
     "lack_of_fit": "p (lack of fit)", "p_holm": "p (Holm)", "kind": "comparison", "other_accuracy": "other accuracy",
@@ -58,11 +58,11 @@ _ESCAPES = str.maketrans(
     | {character: f"\\text{name}{{}}" for character, name in _SYMBOLS.items()}
     | {"\N{MINUS SIGN}": r"\ensuremath{-}"}
 )
-LONG = 40  # cells with more characters may break
+LONG = 40  # cells with more characters may wrap
 
 
 def for_readers(table: pd.DataFrame, columns: str) -> pd.DataFrame:
-    """Return the named columns of a table in this order, under readable headings, without missing or empty ones."""
+    """Return columns of a table in the given order, with readable headings. Missing and empty columns are skipped."""
     table = table[[name for name in columns.split() if name in table]]
     table = table.loc[:, [bool(table[name].replace("", pd.NA).notna().any()) for name in table]]
     return table.rename(columns={name: _HEADINGS.get(str(name), str(name).replace("_", " ")) for name in table})
@@ -70,20 +70,20 @@ def for_readers(table: pd.DataFrame, columns: str) -> pd.DataFrame:
 
 @dataclass
 class Exhibit:
-    """A heading with a text, and a table, a figure or both.
+    """A heading and a text with a table, a figure or both.
 
     Attributes:
         name: The name of its files and its anchor on the page. It consists of letters, digits, _ and -.
-        heading: A few words.
+        heading: A heading of a few words.
         about: What the table and the figure show, in full sentences.
-        table: The table, whose columns are named as readers see them. The CSV file has unrounded values.
-        cells: Formats of columns that differ from the usual ones.
-        confidence: The level of the interval in the columns `low` and `high`, which follow the estimate. Readers see
+        table: The table, with display names for its columns. The CSV file has unrounded values.
+        cells: Formats of columns that don't use the default format.
+        confidence: The level of the interval in the columns `low` and `high`, which follow the estimate. `texts` has
             the interval in one column, with as many digits as it supports.
         charts: Functions that draw the panels of one figure, by name.
-        columns: The largest number of panels in a row of the figure's file.
-        legend: The look of the names that all panels share, for the page (analysis.figures.style.looks_of).
-        takeaways: (subject, sentence) pairs that say what the exhibit shows. The subject may be "".
+        columns: The maximum number of panels per row in the figure's file.
+        legend: The looks (analysis.figures.style.looks_of) in a legend that all panels on the page share.
+        takeaways: (subject, sentence) pairs with the main results of the exhibit. The subject may be "".
         definitions: Terms and their meanings.
     """
 
@@ -106,7 +106,7 @@ class Exhibit:
 
     @property
     def panels(self) -> dict[str, Chart]:
-        """The panels for the page. If they share a legend, it is left out of each panel, and so are axis titles."""
+        """The panels for the page. If they share a legend, single panels have neither legends nor axis titles."""
         charts = self.drawn
         if self.legend is not None:
             charts = {name: bare(chart, x=True, y=True, legend=False) for name, chart in charts.items()}
@@ -114,7 +114,7 @@ class Exhibit:
 
     @cached_property
     def texts(self) -> pd.DataFrame:
-        """The table as readers see it, with formatted texts and each interval in one column."""
+        """The table as it is shown, with formatted cells and each interval in one column."""
         table = self.table
         texts = pd.DataFrame({str(name): list(map(self._cell(str(name)), values)) for name, values in table.items()})
         estimate = dict(zip(table.columns[1:], table.columns, strict=False)).get("low", "")
@@ -138,17 +138,17 @@ class Exhibit:
         return self.cells.get(name) or (title if is_name else lambda value: "" if pd.isna(value) else str(value))
 
     def _is_numeric(self, name: str) -> bool:
-        return name not in self.table or is_numeric_dtype(self.table[name].dtype)  # an interval isn't in `table`
+        return name not in self.table or is_numeric_dtype(self.table[name].dtype)  # interval columns aren't in `table`
 
     @property
     def kinds(self) -> list[str]:
-        """The kind of each column of `texts`: "number", "text", or "text long" if its cells may break."""
+        """The kind of each column of `texts`: "number", "text", or "text long" if its cells may wrap."""
         longest = self.texts.map(len).max()
         texts = longest.map(lambda length: "text long" if length > LONG else "text")
         return ["number" if self._is_numeric(str(name)) else text for name, text in texts.items()]
 
     def latex(self, label: str) -> str:
-        """Return the table for a paper, with booktabs rules and without the notes, which are too long for a column."""
+        """Return the table as LaTeX with booktabs rules. Notes are left out, because they are too long for a column."""
         texts = self.texts.drop(columns="note", errors="ignore")
         kinds = [kind for name, kind in zip(self.texts, self.kinds, strict=True) if name in texts]
         terms = " ".join(f"{term}: {meaning}" for term, meaning in self.definitions.items())
@@ -161,7 +161,7 @@ class Exhibit:
         return f"\\begin{{table}}[t]\n{look}\n\\caption{{{caption}}}\n\\label{{{label}}}\n{table}\n\\end{{table}}\n"
 
     def files(self) -> dict[str, str]:
-        """Return the names of the files that `write` writes, by kind: SVG, PDF, PNG, CSV, LaTeX."""
+        """Return the names of the files that `write` creates, by kind (SVG, PDF, PNG, CSV, LaTeX)."""
         kinds = {kind: f"figures/{self.name}.{kind.lower()}" for kind in ("SVG", "PDF", "PNG")} if self.charts else {}
         if len(self.table):
             kinds |= {"CSV": f"tables/{self.name}.csv", "LaTeX": f"tables/{self.name}.tex"}

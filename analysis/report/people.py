@@ -25,8 +25,8 @@ class People(NamedTuple):
 
     Attributes:
         table: The table of eval.questionnaire.answers.agreement with the column `accuracy` added. This is the agreement
-            of single judgments, which is missing if not all paradigms of a unit were asked.
-        notes: Sentences on answers that don't count.
+            of single judgments. It is missing if people weren't asked about all paradigms of a unit.
+        notes: Notes on the baseline and on answers that were left out.
     """
 
     table: pd.DataFrame
@@ -40,17 +40,20 @@ def read_people(
     confidence: float = 0.95,
     folder: str | Path = "runs",
 ) -> dict[str, People]:
-    """Read people's answers by the label of the scores of the same pairs. Several labels may share pairs.
+    """Read people's answers, and return them by the label of the scores on the same pairs.
+
+    Several labels may have the same pairs.
 
     Args:
         paths: Files of answers, or folders with such files.
         accuracies: The long table.
-        config: Which answers count.
+        config: The settings of questionnaires, such as which answers to use.
         confidence: The level of the intervals.
         folder: The folder that contains the studies (`paths.runs`).
 
     Raises:
-        InputError: If no run was scored on the pairs or paradigms of an answer, and as eval.questionnaire.answers does.
+        InputError: If no run was scored on the pairs or paradigms of an answer, or in the same cases as
+            eval.questionnaire.answers.
     """
     left, known_pairs, people = read_answers(paths), set(), {}
     answers = left
@@ -72,13 +75,13 @@ def read_people(
         in_units = {"overall": len(paradigms), **paradigms["phenomenon"].value_counts()}
         is_complete = (table["level"] == "paradigm") | (table["paradigms"] == table["name"].map(in_units))
         asked = plural(judgements["rater"].nunique(), "person")
-        own = f"The human baseline is the {asked} who answered the questionnaire on these pairs, not a published one."
+        own = f"The human baseline comes from {asked} who answered the questionnaire on these pairs, not from a paper."
         people[str(label)] = People(table.assign(accuracy=table["agreement"].where(is_complete)), [own, *notes])
     for row in left.to_dict("records"):
         known = ", ".join(f"{name} (pairs {digest[:8]})" for name, digest in sorted(known_pairs))
         raise InputError(
             f"{row['file']}: no run was scored on the paradigms that these people saw in {row['benchmark']} (pairs "
-            f"{row['digest'][:8]}). The runs were scored on {known}."
+            f"{row['digest'][:8]}). The runs were scored on {known}. Leave this file out, or score these pairs."
         )
     return people
 
@@ -102,10 +105,10 @@ def exhibit(people: People, threshold: float, confidence: float = 0.95) -> Exhib
         units[list(_COLUMNS)].rename(columns=_COLUMNS),
         cells={"people": count, "tied": count, "seconds": decimal_text},
         confidence=confidence,
-        takeaways=[("", f"In {in_how_many}, a majority agrees with at least {threshold:.0%} of the pairs.")],
+        takeaways=[("", f"A majority agrees with at least {threshold:.0%} of the labels in {in_how_many}.")],
         definitions={
             "Individual": "The share of single judgments that agree with the labels, as a mean over the paradigms. The "
-            "interval is for new people and new pairs.",
+            "interval applies to new people and new pairs.",
             "Majority": "The share of pairs for which more than half of the judgments agree with the label.",
         },
     )

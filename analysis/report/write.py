@@ -24,13 +24,13 @@ class Part:
 
     Attributes:
         label: The name of its folder of scores.
-        name: The benchmark's name for readers.
+        name: The display name of the benchmark.
         lead: A sentence on what was trained and scored.
-        first: The figure of the first screen.
+        first: The figure at the top.
         exhibits: Tables and figures, in order.
-        findings: The (subject, sentence) pairs of the first screen.
-        notes: Sentences on what else could explain the numbers.
-        methods: Paragraphs on how the numbers were computed.
+        findings: (subject, sentence) pairs with the main results.
+        notes: Notes on other possible explanations of the results.
+        methods: Paragraphs on how the results were computed.
         tables: More tables to write as CSV files, by name.
     """
 
@@ -58,7 +58,7 @@ def write_report(
     format: str = "html",
     question: str = QUESTION,
 ) -> Path:
-    """Write report.html (or report.md), and each exhibit into tables/ and figures/. Return the path of the page.
+    """Write report.html or report.md, and the exhibits in tables/ and figures/. Return the path of the page.
 
     If there are several benchmarks, each gets its own folder. Tables and figures of an earlier report are removed.
 
@@ -66,7 +66,7 @@ def write_report(
         folder: The folder of the report.
         study: The name of the study.
         parts: One part per benchmark.
-        commands: The commands that make this report again.
+        commands: The commands that reproduce this report.
         figure: The size of figures.
         format: One of REPORT_FORMATS.
         question: The heading of the page.
@@ -76,7 +76,7 @@ def write_report(
     """
     with only_process(folder / ".lock", folder) as alone:
         if not alone:
-            raise RunError(f"{folder}: another process is already writing this report. Wait for it, then try again.")
+            raise RunError(f"{folder}: another process is writing this report. Wait until it is done and try again.")
         places = {part.label: part.label if len(parts) > 1 else "" for part in parts}
         exhibits = [(folder / places[part.label], exhibit) for part in parts for exhibit in part.all_exhibits]
         steps = ((1, one) for one in exhibits)
@@ -87,12 +87,12 @@ def write_report(
                 write_csv(folder / places[part.label] / "tables" / f"{name}.csv", table)
         written = {place / name for place, exhibit in exhibits for name in exhibit.files().values()}
         written |= {folder / places[part.label] / "tables" / f"{name}.csv" for part in parts for name in part.tables}
-        listed = folder / ".files"  # lists the files of this report, so that the next one removes nothing else
+        listed = folder / ".files"  # the files of this report, so that the next report removes only these
         before = listed.read_text(encoding="utf-8").splitlines() if listed.is_file() else []
         names = {str(file.relative_to(folder)) for file in written}
         for name in set(before) - names:
             (folder / name).unlink(missing_ok=True)
-            with suppress(OSError):  # a folder that contains something, or is gone
+            with suppress(OSError):  # the folder isn't empty, or doesn't exist
                 for emptied in Path(name).parents[:-1]:
                     (folder / emptied).rmdir()
         write_text(listed, "\n".join(sorted(names)) + "\n")

@@ -1,4 +1,4 @@
-"""The sections of a report on minimal pairs, and their registry.
+"""Register the sections of a report on minimal pairs.
 
 A section is a function that takes `BenchmarkResults` and returns an exhibit, a list of exhibits, or None if there is
 nothing to show. To add one, write it in a module of this folder or in a plug-in (docs/guides/extending.md).
@@ -13,7 +13,7 @@ from pairscale.plugins import load_members
 
 Section = Callable[[BenchmarkResults], Exhibit | Sequence[Exhibit] | None]
 ALL = "all"
-_SECTIONS: dict[str, tuple[int, bool, Section]] = {}  # name -> order, whether it is shown by default, and function
+_SECTIONS: dict[str, tuple[int, bool, Section]] = {}  # name -> (order, is it shown by default, function)
 
 
 def section(order: int, default: bool = True) -> Callable[[Section], Section]:
@@ -21,7 +21,7 @@ def section(order: int, default: bool = True) -> Callable[[Section], Section]:
 
     Args:
         order: The place of the section in the report.
-        default: Whether the section is shown even if `analysis.sections` doesn't name it.
+        default: Whether the section is shown even if `analysis.sections` doesn't list it.
     """
 
     def register(write: Section) -> Section:
@@ -35,7 +35,7 @@ def chosen(names: Sequence[str] | str | None) -> list[str]:
     """Return the names of the sections to show, in order.
 
     Args:
-        names: The value of `analysis.sections`: None for the default sections, "all", or further sections.
+        names: The value of `analysis.sections`, which is None (the default sections), "all", or sections to add.
 
     Raises:
         ConfigError: If a name is unknown.

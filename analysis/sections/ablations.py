@@ -1,4 +1,4 @@
-"""The sections on ablations: what removing a construction from the training text changes."""
+"""Report how removing a construction from the training text changes accuracy."""
 
 from functools import partial
 from typing import Any
@@ -31,24 +31,25 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
     drawn = rows.assign(name=rows["name"].map(title), comparison=comparison)
     axis, looks = Axis("Difference in accuracy", "+.4f"), looks_of(list(comparison.unique()))
     about = (
-        "What removing a construction changes, over all sizes. Each run is compared with a run of the same size and "
-        "seed, whose text lacks as many other sentences (its matched control) or is complete."
+        "The table shows the effect of removing a construction, over all sizes. Each run is compared with runs of the "
+        "same size and seed, whose text lacks the same number of other sentences (matched control) or is complete."
     )
     show = partial(Exhibit, cells={"difference": signed_text}, confidence=results.options.confidence)
     charts = {"differences": partial(dot_chart, drawn, "difference", axis, looks, by="comparison")}
     exhibits = [show("ablations", "Ablations", about, for_readers(rows, _COLUMNS), charts=charts)]
-    about = "The same comparisons at each size, per doubling of the training text, and over doses."
+    about = "These are the same comparisons at each size, per doubling of the training text, and over doses."
     exhibits.append(show("ablations-by-size", "Ablations by size", about, for_readers(sizes, f"over {_COLUMNS}")))
     if results.studies and len(removed := results.studies.removed_text):
         about = (
-            "How many sentences and words of the train split each intervention left out or rewrote (means over runs)."
+            "The table shows how many sentences and words of the train split each intervention left out or rewrote "
+            "(means over runs)."
         )
         exhibits.append(show("removed-text", "What was removed", about, for_readers(removed, _REMOVED)))
     return exhibits
 
 
 def effects_of(results: BenchmarkResults) -> pd.DataFrame:
-    """Return the table of `analysis.ablation_effects`, which is empty if no run has an intervention."""
+    """Return the table of `analysis.ablation_effects`. It is empty if no run has an intervention."""
     if "construction" not in results.runs or (results.runs["construction"].fillna("") == "").all():
         return pd.DataFrame(columns=["over"])
     return ablation_effects(
@@ -57,12 +58,12 @@ def effects_of(results: BenchmarkResults) -> pd.DataFrame:
         margin=results.options.margin,
         confidence=results.options.confidence,
         direct=results.direct,
-        paired=bool(results.accuracies["sample"].notna().all()),  # elsewhere, equal seeds may have nothing in common
+        paired=bool(results.accuracies["sample"].notna().all()),  # equal seeds may be unrelated in external results
     )
 
 
 def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]:
-    """Return one finding per ablation: the overall change, its interval, and whether it is clear."""
+    """Return one finding per ablation, with the overall change, its interval, and whether it is clear."""
     if effects.empty:
         return []
     main = main_effects(effects)
@@ -77,13 +78,13 @@ def _change(row: Any, confidence: float) -> str:
     number, interval = change_in_text(row.difference, row.low, row.high, confidence)
     change = f"accuracy {'falls' if row.difference < 0 else 'rises'} by {number} compared with {row.other}"
     if row.difference == 0:
-        change = f"accuracy equals that of {row.other}"
+        change = f"accuracy is the same as for {row.other}"
     if not interval:
-        return f"{change}, without a confidence interval. {row.note}"
+        return f"{change} (no confidence interval). {row.note}"
     if row.p_holm < 1 - confidence:
         verdict = ""
     elif pd.notna(row.equivalent) and row.equivalent:
         verdict = " The interval is within the margin, so any change is too small to matter."
     else:
-        verdict = " These runs can't tell whether accuracy changes."
+        verdict = " These runs don't show whether accuracy changes."
     return f"{change} ({interval}; {p_in_text(row.p_holm)} after Holm's correction).{verdict}"

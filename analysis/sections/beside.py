@@ -1,4 +1,4 @@
-"""Sections that compare models with published models and humans, and sections on pretrained models."""
+"""Compare models with published models and humans, and report the accuracy of pretrained models."""
 
 from functools import partial
 
@@ -28,8 +28,8 @@ def published(results: BenchmarkResults) -> Exhibit | None:
     theirs = theirs.assign(model=theirs["model"].str.replace("\n", " "))
     table = _wide(pd.concat([ours, theirs, results.humans.assign(model="humans")]), "model")
     about = (
-        "Mean accuracy at each curve's largest size, published models and the human baseline. The published models "
-        "were trained on other text, and most of them on more of it."
+        "The table compares mean accuracy at each curve's largest size with published models and the human baseline. "
+        "The published models were trained on other text, and most of them on more text."
     )
     known = table[next(iter(names.values()))].notna()
     return Exhibit("published", "Compared with published models", about, table[known].reset_index(drop=True))
@@ -54,24 +54,24 @@ def models(results: BenchmarkResults) -> list[Exhibit]:
         by="entry",
         reference=results.chance,
     )
-    about = "Accuracy of pretrained models in each phenomenon (the mean over its paradigms). The line marks chance."
+    about = "The accuracy in a phenomenon is the mean over its paradigms. The vertical line marks chance."
     table = _wide(pd.concat([above, humans.assign(entry="humans")]), "entry")
     by_paradigm = _wide(units[units["level"] == "paradigm"], "entry", "paradigm")
     return [
         Exhibit("models", "Pretrained models", about, table, charts={"accuracy": draw}),
-        Exhibit("models-by-paradigm", "Pretrained models by paradigm", "Accuracy in each paradigm.", by_paradigm),
+        Exhibit("models-by-paradigm", "Pretrained models by paradigm", "These are the accuracies.", by_paradigm),
     ]
 
 
 def _wide(rows: pd.DataFrame, columns: str, kind: str = "phenomenon") -> pd.DataFrame:
-    """Return mean accuracies with a row for overall and each unit of a kind, and a column for each model."""
+    """Return mean accuracies, with one row for overall and each unit of a kind, and one column per model."""
     rows = rows[rows["level"].isin(["overall", kind])]
     wide = rows.pivot_table(index=["level", "name"], columns=columns, values="accuracy", sort=False).reset_index()
     return wide.drop(columns="level").rename(columns={"name": kind}).rename_axis(columns=None)
 
 
 def model_findings(results: BenchmarkResults) -> list[tuple[str, str]]:
-    """Return a finding per pretrained model and method: overall accuracy, and the best and the worst phenomenon."""
+    """Return one finding per pretrained model and method, with overall accuracy and the best and worst phenomenon."""
     if results.models.empty:
         return []
     findings = []
@@ -80,7 +80,7 @@ def model_findings(results: BenchmarkResults) -> list[tuple[str, str]]:
     for (curve, method), rows in units.groupby(["curve", "method"], sort=False):
         whole = float(rows.loc[rows["level"] == "overall", "accuracy"].iloc[0])
         over = over_pairs(whole, trials[curve, method], results.options.confidence)
-        text = f"{whole:.0%} correct overall{over}."
+        text = f"accuracy is {whole:.0%} overall{over}."
         single = rows[rows["level"] == "phenomenon"].sort_values("accuracy")
         if len(single) > 3:
             worst, *_, best = (f"{in_text(of['name'])} ({of['accuracy']:.0%})" for of in single.to_dict("records"))

@@ -1,4 +1,4 @@
-"""The main sections: the overall curves, phenomena, slopes and differences of slopes."""
+"""Make the main sections: the overall curves, phenomena, slopes and differences between slopes."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,12 +18,12 @@ Unit = tuple[str, str]  # level and name, such as ("phenomenon", "binding")
 
 
 def panels(results: BenchmarkResults, units: Sequence[Unit], labelled: bool = False) -> dict[str, Callable[..., Chart]]:
-    """Return a function that draws a panel of curves for each unit, by name. All panels have the same axis.
+    """Return functions that draw one panel of curves per unit, by name. All panels have the same axis.
 
     Args:
         results: The results of a benchmark.
         units: The level and name of each panel.
-        labelled: Whether to write the names of curves next to their lines, for a single panel.
+        labelled: Whether to write the names of curves next to their lines (for a single panel).
     """
 
     def accuracies(table: pd.DataFrame) -> pd.Series:
@@ -37,7 +37,7 @@ def panels(results: BenchmarkResults, units: Sequence[Unit], labelled: bool = Fa
 
 
 def levels(results: BenchmarkResults, unit: Unit = OVERALL) -> pd.DataFrame:
-    """Return the accuracies (name, accuracy) of humans and, for the overall unit, of published models."""
+    """Return the accuracies (name, accuracy) of humans and, for the overall unit, published models."""
     humans = results.humans.assign(model="humans")
     rows = pd.concat([results.published_models, humans]) if unit == OVERALL else humans
     rows = rows[(rows["level"] == unit[0]) & (rows["name"] == unit[1])]
@@ -45,24 +45,24 @@ def levels(results: BenchmarkResults, unit: Unit = OVERALL) -> pd.DataFrame:
 
 
 def overall(results: BenchmarkResults) -> Exhibit:
-    """Return the figure of the first screen: the overall curves with the human baseline and published models."""
-    bands = ", with their confidence bands" if results.lines["low"].notna().any() else ""
+    """Return the figure at the top, with the overall curves, the human baseline and published models."""
+    bands = " with confidence bands" if results.lines["low"].notna().any() else ""
     about = (
         "Accuracy is the share of sentence pairs in which a model prefers the grammatical one. Small marks are single "
-        f"runs, and thin lines join their means. Thick lines are fitted{bands}."
+        f"runs, and thin lines join their means. Thick lines are least-squares fits{bands}."
     )
     return Exhibit("overall", "Overall accuracy", about, charts=panels(results, [OVERALL], labelled=True))
 
 
 @section(order=10)
 def phenomena(results: BenchmarkResults) -> Exhibit | None:
-    """Show accuracy in each phenomenon, with a panel for each."""
+    """Show accuracy by phenomenon, with one panel per phenomenon."""
     units = results.units[results.units["level"] != "paradigm"]
     names = sorted(units.loc[units["level"] == "phenomenon", "name"].unique())
     if not names:
         return None
     sizes = units.groupby("size")["sample_words"].mean().sort_values().index
-    units = units.assign(curve=pd.Categorical(units["curve"], results.curves))  # which sorts by their order
+    units = units.assign(curve=pd.Categorical(units["curve"], results.curves))  # so that they are sorted in this order
     keys = ["level", "name", "curve"]
     table = units.pivot_table(index=keys, columns="size", values="accuracy", observed=True)[list(sizes)]
     table = table.reset_index().drop(columns="level").rename(columns={"name": "phenomenon"}).rename_axis(columns=None)
@@ -70,8 +70,8 @@ def phenomena(results: BenchmarkResults) -> Exhibit | None:
         humans = results.humans[results.humans["level"] != "paradigm"].set_index("name")["accuracy"]
         table["humans"] = table["phenomenon"].map(humans)
     about = (
-        "Accuracy in each phenomenon (the mean over its paradigms) by amount of training text. Marks and lines mean "
-        "the same as above. The intervals and tests aren't corrected for the number of phenomena."
+        "Each panel shows the accuracy in a phenomenon (the mean over its paradigms) by amount of training text. Marks "
+        "and lines mean the same as above. The intervals and tests aren't corrected for the number of phenomena."
     )
     return Exhibit(
         "phenomena",
@@ -110,17 +110,17 @@ def _slopes(results: BenchmarkResults, chosen: pd.Series, name: str, heading: st
     interval = f"{level_text(results.options.confidence)} interval"
     meanings = {
         "Slope": "Accuracy gained per doubling of the training text.",
-        interval: "This is for new samples of this corpus and new initialisations, on these pairs.",
-        "p (lack of fit)": "A small value means that accuracy doesn't grow at a steady rate: the slope is an average.",
+        interval: "It applies to new samples of this corpus and new initialisations, on the same pairs.",
+        "p (lack of fit)": "If this is small, accuracy doesn't grow at a steady rate, and the slope is an average.",
     }
     if "low new items" in table:
-        meanings["With new items"] = "This interval is for new pairs of the same paradigms as well."
+        meanings["With new items"] = "This interval also applies to new pairs of the same paradigms."
     draw = partial(dot_chart, rows.assign(name=rows["name"].map(title)), "slope",
                    Axis("Accuracy gained per doubling of the text", "+.4f"), results.looks)  # fmt: skip
     return Exhibit(
         name,
         heading,
-        "Accuracy gained per doubling of the training text, with confidence intervals.",
+        "A slope is the accuracy gained per doubling of the training text. Lines are confidence intervals.",
         table,
         confidence=results.options.confidence,
         definitions=meanings,
@@ -137,14 +137,14 @@ def differences(results: BenchmarkResults) -> Exhibit | None:
     curves = rows["curve"] + " \N{MINUS SIGN} " + rows["other"]
     table = for_readers(rows.assign(curves=curves), "name curves difference low high p p_holm equivalent runs note")
     about = (
-        "How much the slopes of two curves differ, in accuracy per doubling of the training text. Holm's correction "
-        "covers all phenomena of a comparison, or all comparisons of overall slopes."
+        "The table shows how much the slopes of two curves differ, in accuracy per doubling of the training text. "
+        "Holm's correction is for all phenomena of a comparison or, for overall slopes, for all comparisons."
     )
     if rows["paired"].all():
         about += " Runs that were trained on the same sample are compared in pairs."
     definitions = {"p (Holm)": "The p value, corrected for the number of tests (Holm 1979)."}
     if results.options.margin is not None:
-        definitions["Equivalent"] = f"The interval is within ±{results.options.margin} (analysis.margin)."
+        definitions["Equivalent"] = f"Whether the interval is within ±{results.options.margin} (analysis.margin)."
     return Exhibit(
         "differences",
         "Differences between curves",
@@ -157,12 +157,12 @@ def differences(results: BenchmarkResults) -> Exhibit | None:
 
 
 def extent(results: BenchmarkResults) -> str:
-    """Describe a study in a sentence: which models were trained on what text, and what they were scored on."""
+    """Describe a study in one sentence, with its models, their training text and the benchmark."""
     table, curves = results.accuracies, results.curves
     sizes = sorted(table["sample_words"].unique())
     pairs = table.groupby("paradigm", sort=False)["pairs"].first()
     known = len(pairs) and pairs.notna().all()
-    number = f", {int(pairs.sum()):,} minimal pairs in {len(pairs)} paradigms" if known else ""
+    number = f" ({int(pairs.sum()):,} minimal pairs in {len(pairs)} paradigms)" if known else ""
     largest = size_text(sizes[-1], results.unit)
     over = f"{size_text(sizes[0])} to {largest}" if len(sizes) > 1 else largest
     corpora = results.runs["corpus"].dropna().astype(str).unique().tolist() if "corpus" in results.runs else []

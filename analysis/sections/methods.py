@@ -1,4 +1,4 @@
-"""Sections that compare judgment methods, and show how unknown words and ties affect accuracy."""
+"""Compare judgment methods, and show how unknown words and ties affect accuracy."""
 
 from functools import partial
 
@@ -23,14 +23,14 @@ def methods(results: BenchmarkResults) -> Exhibit | None:
     units = units[units["level"] == "overall"]
     compared = method_differences(units, results.options.method, results.options.confidence)
     if not compared["difference"].fillna(0).any():
-        return None  # there is one method, or all judge every pair alike
+        return None  # there is only one method, or all methods agree
     at = units[units["sample_words"] == units.groupby("curve")["sample_words"].transform("max")]
     means = at.groupby(["curve", "method"], as_index=False, sort=False)["accuracy"].mean()
     names = looks_of(list(units["method"].unique()))
     draw = partial(line_chart, value="accuracy", axis=Axis("Accuracy"), looks=names, by="method", unit=results.unit)
     about = (
-        "Overall accuracy by judgment method. The table has the mean at each curve's largest size, and each method's "
-        f"difference from {results.options.method} on the same runs, over all sizes."
+        "The figure shows overall accuracy by judgment method. The table has the mean at each curve's largest size, "
+        f"and each method's difference from {results.options.method} on the same runs, over all sizes."
     )
     interval = f"{level_text(results.options.confidence)} interval"
     return Exhibit(
@@ -43,16 +43,16 @@ def methods(results: BenchmarkResults) -> Exhibit | None:
             str(curve): partial(draw, rows, heading=str(curve)) for curve, rows in units.groupby("curve", sort=False)
         },
         confidence=results.options.confidence,
-        definitions={interval: "This is for the mean difference between two methods on the same runs (Student's t)."},
+        definitions={interval: "This is the interval of the mean difference on the same runs (Student's t)."},
     )
 
 
 def method_differences(units: pd.DataFrame, method: str, confidence: float) -> pd.DataFrame:
-    """Return each method's overall accuracy minus that of `method`, paired by run.
+    """Return each method's overall accuracy minus the accuracy by `method`, paired by run.
 
     Returns:
-        curve, method, difference (mean over runs), low, high and p (Student's t over runs, missing if there is one run
-        or if all differences are equal), and runs (their number).
+        The columns curve, method, difference (mean over runs), low, high, p and runs (their number). low, high and p
+        use Student's t over runs. They are missing if there is one run or if all differences are equal.
     """
     wide = units.pivot(index=["curve", "run"], columns="method", values="accuracy")
     others = wide.drop(columns=method, errors="ignore")
@@ -67,14 +67,14 @@ def method_differences(units: pd.DataFrame, method: str, confidence: float) -> p
 
 @section(order=50)
 def unknown_words(results: BenchmarkResults) -> Exhibit | None:
-    """Show the shares of ties and of pairs with unknown words, and accuracy without these pairs."""
+    """Show how many pairs are ties or have unknown words, and accuracy without unknown words."""
     counted = results.accuracies.dropna(subset=["pairs", "pairs_with_unk", "ties"])
     sums = counted.groupby(["curve", "sample_words", "size"])[["ties", "pairs_with_unk", "pairs"]].sum().astype(float)
     shares = sums.loc[:, sums.any()].div(sums["pairs"], axis=0).drop(columns="pairs", errors="ignore")
     if shares.columns.empty:
         return None
     table = for_readers(shares.reset_index(), "curve size ties pairs_with_unk")
-    about = "The share of pairs that are tied, and of pairs in which either sentence contains an unknown word."
+    about = "The table shows the shares of tied pairs, and of pairs with an unknown word in either sentence."
     takeaways: list[tuple[str, str]] = []
     free = pd.DataFrame()
     if "pairs_with_unk" in shares and results.studies:
@@ -84,8 +84,8 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
             whole = units[units["level"] == "overall"].groupby(["curve", "size"])["accuracy"].mean().rename(name)
             table = table.join(whole, on=["curve", "size"])
         about += (
-            " The last columns compare overall accuracy on all pairs and on the "
-            f"{int(free.drop_duplicates('paradigm')['pairs'].sum()):,} pairs that contain no unknown word in any run."
+            " The last two columns compare overall accuracy on all pairs and on the "
+            f"{int(free.drop_duplicates('paradigm')['pairs'].sum()):,} pairs whose words are known to all runs."
         )
         found = curve_findings(fit_curves(free, results.options.confidence), results.options.confidence)
         takeaways = [(f"{curve}, without unknown words", text) for curve, text in found]

@@ -1,4 +1,4 @@
-"""The section on the hardest pairs."""
+"""Report the hardest pairs."""
 
 import pandas as pd
 
@@ -27,11 +27,11 @@ def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
     return Exhibit(
         "hardest-pairs",
         "The hardest pairs",
-        f"The {HARDEST} pairs of each paradigm that the runs at the largest sizes get wrong most often. If two pairs "
-        "are wrong equally often, the one with the wider margin comes first.",
+        f"The table lists the {HARDEST} pairs of each paradigm that the runs at the largest sizes get wrong most "
+        "often. If two pairs are wrong equally often, the one with the lower margin comes first.",
         for_readers(table, "paradigm pair_id good bad accuracy margin reason"),
         cells={"pair": str},
-        takeaways=[("", f"{wrong} of these {len(table)} pairs are wrong in every one of these runs.")],
+        takeaways=[("", f"{wrong} of these {len(table)} pairs are wrong in all of these runs.")],
         definitions={
             "Margin": "The good sentence's score minus the bad one's, divided by the standard deviation of a run's "
             "differences (mean over runs)."
@@ -40,14 +40,15 @@ def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
 
 
 def hardest(pairs: pd.DataFrame, each: int) -> pd.DataFrame:
-    """Return the pairs that are wrong most often, or by the widest margin if that is equal.
+    """Return the pairs that are wrong most often. Among equals, those with the lowest margins are returned.
 
     Args:
         pairs: Rows of `analysis.pairs`.
         each: The number of pairs to return per paradigm.
 
     Returns:
-        phenomenon, paradigm, pair_id, good, bad, margin, and accuracy, first averaged over runs and then over curves.
+        The columns phenomenon, paradigm, pair_id, accuracy, margin, good and bad. Accuracy and margin are averaged
+        first over runs and then over curves.
     """
     margin = pairs["good_score"] - pairs["bad_score"]
     judged = pairs.assign(accuracy=pairs["correct"], margin=margin / margin.groupby(pairs["run"]).transform("std"))

@@ -1,4 +1,4 @@
-"""Sections on the shapes of curves, the words needed to match humans, and the order of acquisition."""
+"""Report the shapes of curves, the words needed to match humans, and the order of acquisition."""
 
 import pandas as pd
 
@@ -18,8 +18,8 @@ def shapes(results: BenchmarkResults) -> Exhibit | None:
         return None
     columns = "name curve shape aicc_above_best largest_accuracy predicted error note"
     about = (
-        "Three shapes, fitted to each curve. The best shape by AICc has the value 0. The accuracy at the largest size "
-        "is predicted from the smaller sizes, and the error is positive if the prediction is too high."
+        "Three shapes are fitted to each curve. The best shape by AICc has the value 0. The accuracy at the largest "
+        "size is predicted from the smaller sizes. The error is positive if the prediction is too high."
     )
     return Exhibit("shapes", "Shapes of curves", about, for_readers(fits[fits["level"] != "paradigm"], columns))
 
@@ -36,8 +36,8 @@ def words_to_match_humans(results: BenchmarkResults) -> Exhibit | None:
         return None
     words["extrapolation"] = words["extrapolation"].map({True: "yes", False: "no"}).where(words["words"].notna(), DASH)
     about = (
-        "The amount of training text at which the line of each curve would reach the human baseline. Amounts beyond "
-        "the largest size are extrapolations. Intervals (Fieller 1954) may be unbounded."
+        "The table shows the amount of training text at which each curve's line would reach the human baseline. "
+        "Amounts beyond the largest size are extrapolations. Intervals (Fieller 1954) may be unbounded."
     )
     table = for_readers(words, "name curve humans words interval extrapolation note")
     table = table.rename(columns={"interval": f"{level_text(confidence)} interval"})
@@ -46,14 +46,14 @@ def words_to_match_humans(results: BenchmarkResults) -> Exhibit | None:
 
 @section(order=82, default=False)
 def acquisition(results: BenchmarkResults) -> Exhibit:
-    """Show after how much text each phenomenon is acquired."""
+    """Show how much text it takes to acquire each phenomenon."""
     confidence = results.options.confidence
     everything = pd.concat([results.accuracies, results.baselines.assign(method=results.method)], ignore_index=True)
     words = words_to_threshold(everything, confidence=confidence, chance=results.chance)
     words["interval"] = interval_texts(words["low"], words["high"])
     about = (
-        "The amount of text after which accuracy stays at least .1 above its baseline. The baseline is chance, an "
-        "untrained model, or a model of shuffled text, whichever is highest."
+        "The table shows the amount of text after which accuracy stays at least .1 above its baseline. The baseline is "
+        "the highest of chance, the untrained model and the model trained on shuffled text."
     )
     table = for_readers(words[words["level"] != "paradigm"], "name curve rank words interval status threshold note")
     table = table.rename(columns={"interval": f"{level_text(confidence)} interval"})

@@ -1,4 +1,4 @@
-"""Sections on the runs themselves: perplexity, baselines that saw no word order, and what each run cost."""
+"""Report the perplexity of runs, baselines that saw no word order, and the cost of each run."""
 
 from functools import partial
 
@@ -13,11 +13,11 @@ from analysis.report.exhibit import Exhibit, for_readers
 from analysis.sections import section
 
 _PERPLEXITIES = {
-    "valid_ppl": ("perplexity", "Perplexity", "Validation perplexity per reference word, including sentence ends."),
+    "valid_ppl": ("perplexity", "Perplexity", "Validation perplexity is per reference word, including sentence ends."),
     "valid_pseudo_ppl": (
         "pseudo-perplexity",
         "Pseudo-perplexity of masked models",
-        "Each token is predicted from all others of its sentence, so compare these values only between masked models.",
+        "Each token is predicted from the rest of its sentence, so compare these values only between masked models.",
     ),
 }
 _BASELINES = {
@@ -53,7 +53,8 @@ def perplexity(results: BenchmarkResults) -> list[Exhibit]:
 def perplexity_slopes(runs: pd.DataFrame, column: str, confidence: float) -> pd.DataFrame:
     """Fit log2(perplexity) over log2 of the training text (`fit_values`).
 
-    The column `factor` with its interval low, high is 2^slope, by which a doubling of the text multiplies perplexity.
+    The column `factor` is 2^slope, by which a doubling of the text multiplies perplexity. The columns low and high are
+    its interval.
     """
     slopes = fit_values(runs, runs[column].astype(float).map(np.log2), confidence).rename(columns={"slope": "factor"})
     return slopes.assign(**2 ** slopes[["factor", "low", "high"]])
@@ -71,33 +72,33 @@ def baselines(results: BenchmarkResults) -> Exhibit | None:
     of_unit = units.groupby(["level", "name", "model", "baseline"], sort=False)["accuracy"]
     means = of_unit.agg(runs="size", accuracy="mean").reset_index().replace({"baseline": _BASELINES})
     about = (
-        "Accuracy of models that saw no word order. Untrained models prefer some words and lengths. Models trained on "
-        "shuffled text prefer frequent words and words that occur together."
+        "The table shows the accuracy of models that saw no word order. Untrained models prefer some words and "
+        "lengths. Models trained on shuffled text prefer frequent words and words that occur together."
     )
     return Exhibit("baselines", "Baselines", about, for_readers(means, "name model baseline runs accuracy"))
 
 
 @section(order=85, default=False)
 def trajectories(results: BenchmarkResults) -> Exhibit | None:
-    """Show the accuracy of snapshots during training by words seen. They are never fitted together with curves."""
+    """Show the accuracy of snapshots by words seen. Snapshots are never fitted together with curves."""
     table = results.read_trajectories() if results.studies else pd.DataFrame()
     if table.empty:
         return None
     units = unit_accuracies(table)
     units = units[units["level"] == "overall"].merge(table[["run", "moment"]].drop_duplicates())
     moments = units.groupby(["curve", "size", "moment"], sort=False)
-    units["sample_words"] = moments["sample_words"].transform("mean").round()  # steps are whole, so seeds differ a bit
+    units["sample_words"] = moments["sample_words"].transform("mean").round()  # steps are whole, so seeds differ
     means = units.groupby(["curve", "size", "sample_words"], as_index=False).agg(
         accuracy=("accuracy", "mean"), runs=("accuracy", "size")
     )
     about = (
-        "Overall accuracy of snapshots during training, by words seen (repeats included). The points of one training "
-        "depend on each other, so there are no confidence intervals."
+        "The figure shows the overall accuracy of snapshots by words seen in training, including repeats. The points "
+        "of one training run depend on each other, so there are no confidence intervals."
     )
     sizes = results.runs.sort_values("sample_words")["size"].unique()
     panels = {size: units[units["size"] == size] for size in sizes if size in set(units["size"])}
     if len(panels) > 1:
-        about += " Each panel has the models of one size of training text."
+        about += " Each panel shows the models trained on one amount of text."
     draw = partial(line_chart, value="accuracy", axis=Axis("Overall accuracy"), looks=results.looks, unit="words seen")
     return Exhibit(
         "trajectories",
@@ -110,13 +111,13 @@ def trajectories(results: BenchmarkResults) -> Exhibit | None:
 
 @section(order=90)
 def runs(results: BenchmarkResults) -> list[Exhibit]:
-    """List every run with its sample and cost, and the runs that are left out."""
+    """List every run with its sample and its cost, and list the runs that are left out."""
     columns = "run curve size seed sample_words words_seen parameters valid_ppl words_per_s wall_s sample"
     table = for_readers(results.runs, columns)
     if "sample" in table:
         table["sample"] = table["sample"].str[:16]
-    exhibits = [Exhibit("runs", "Runs", "The runs that were scored on this benchmark, and what they cost.", table)]
+    exhibits = [Exhibit("runs", "Runs", "These runs were scored on this benchmark.", table)]
     if len(results.problems):
-        about = "Runs that aren't in this report, or lack some scores, and why."
+        about = "These runs aren't in this report, or lack some scores."
         exhibits.append(Exhibit("left-out", "Runs left out", about, results.problems.reset_index(drop=True)))
     return exhibits

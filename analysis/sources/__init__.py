@@ -1,5 +1,6 @@
-"""Read numbers from elsewhere into the same table of accuracies that `analysis.accuracies` makes from run folders.
+"""Read external results into the same table of accuracies that `analysis.accuracies` makes from run folders.
 
-`read_source` (read.py) reads the files that a configuration names with table.py, lm_eval.py or babylm.py. Each of these
-returns rows of outcomes, from which published.py makes the table. settings.py is what a user says about the numbers.
+External results are published results, or results from other tools. `read_source` (read.py) uses table.py, lm_eval.py
+or babylm.py to read the files that a configuration names. Each of these modules returns rows of outcomes, from which
+published.py makes the table. settings.py defines the user's settings for these results.
 """

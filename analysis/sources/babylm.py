@@ -3,8 +3,8 @@
     MODEL/REVISION/zero_shot/BACKEND/TASK/DATA/predictions.json   {paradigm: {"predictions": [{"id", "pred"}]}}
     predictions.json.gz (2023, 2024), all of a submission         {"blimp": {paradigm: {"predictions": [...]}}, ...}
 
-A prediction is the sentence that a model prefers. The pairs (`results.pairs`) say which sentences are good: a file
-PARADIGM.jsonl per paradigm, with sentence_good and sentence_bad, in the order of the predictions.
+A prediction is the sentence that a model prefers. The pairs (`results.pairs`) define which sentences are good. They are
+in one file PARADIGM.jsonl per paradigm, with sentence_good and sentence_bad, in the order of the predictions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pairscale.errors import ConfigError, InputError
 from pairscale.schema import checked, parse_json
 
 ENDINGS = ("predictions.json", "predictions.json.gz", "preds.json", "preds.json.gz")
-_REMEDY = "give predictions of BabyLM's pipeline"
+_REMEDY = "use predictions from BabyLM's pipeline"
 
 
 class _Prediction(msgspec.Struct):
@@ -39,12 +39,12 @@ class _Predictions(msgspec.Struct):
 def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame:
     """Return the rows of outcomes (published.py) from files of predictions.
 
-    Raises ConfigError if there are no pairs, and InputError for other files and for predictions of other pairs.
+    Raises ConfigError if there are no pairs, and InputError for other files and for predictions about other pairs.
     """
     folder = Path(settings.pairs or "").expanduser()
     if settings.pairs is None or not folder.is_dir():
         raise ConfigError(
-            f"results.pairs={settings.pairs}: not a folder. Give the folder of the pairs, such as "
+            f"results.pairs={settings.pairs}: this is not a folder. Set it to the folder of the pairs, such as "
             "evaluation_data/.../blimp_filtered."
         )
     parts = []
@@ -64,16 +64,18 @@ def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame:
             rows = _judge(pairs[paradigm], [one.pred.strip() for one in entry.predictions], place)
             parts.append(rows.assign(**run, paradigm=paradigm))
     if not parts:
-        raise InputError(f"{files[0]}: there are no predictions for the pairs in results.pairs={settings.pairs}.")
+        problem = f"there are no predictions for the pairs in results.pairs={settings.pairs}"
+        raise InputError(f"{files[0]}: {problem}. Correct results.pairs.")
     return pd.concat(parts, ignore_index=True).assign(method="prediction", n=1)
 
 
 def _judge(file: Path, said: Sequence[str], where: str) -> pd.DataFrame:
-    """Return pair_id, accuracy and place of each prediction of a paradigm, from the paradigm's pairs."""
+    """Return pair_id, accuracy and place of each prediction of a paradigm, using the paradigm's pairs."""
     pairs = pd.DataFrame([row.cells for row in file_rows(file)])
     pairs = pairs.reindex(columns=["sentence_good", "sentence_bad", "pairID"])
     if len(pairs) != len(said):
-        raise InputError(f"{where}: there are {len(said)} predictions, but {file} has {len(pairs)} pairs.")
+        problem = f"there are {len(said)} predictions, but {file} has {len(pairs)} pairs"
+        raise InputError(f"{where}: {problem}. Use the pairs that the model was evaluated on.")
     ids = pairs["pairID"].fillna(pairs.index.to_series()).astype(str)
     rows = pd.DataFrame({"prediction": said, "pair_id": ids, "place": where})
     is_good, is_bad = (pairs[side].astype(str).str.strip() == said for side in ("sentence_good", "sentence_bad"))

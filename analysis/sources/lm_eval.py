@@ -1,10 +1,10 @@
 """Read the results and samples that lm-evaluation-harness writes.
 
     results_<date>.json          "results": {task: {"acc,none": ...}}, "n-samples", "config": {"model_args": ...}
-    samples_<task>_<date>.jsonl  next to it, with --log_samples: {"doc_id", "doc", "acc", ...}, a line per pair
+    samples_<task>_<date>.jsonl  next to it, with --log_samples: {"doc_id", "doc", "acc", ...}, one line per pair
 
-Versions before 0.4 write "acc" instead of "acc,none" and no "n-samples", and their files may have any name that ends in
-.json. A task of BLiMP is a paradigm. The tasks of a run may be in several files.
+Versions before 0.4 write "acc" instead of "acc,none" and don't write "n-samples". Their files may have any name that
+ends in .json. A task of BLiMP is a paradigm. The tasks of a run may be in several files.
 """
 
 from __future__ import annotations
@@ -36,21 +36,22 @@ class _Results(msgspec.Struct):
 
 
 def lm_eval_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame:
-    """Return the rows of outcomes (published.py) from files of results. The latest file of a run's task counts.
+    """Return the rows of outcomes (published.py) from files of results.
 
-    Raises InputError for other files, and if there is no task of the benchmark.
+    If a run's task is in several files, the latest one is used. Raises InputError for other files, and if there is no
+    task of the benchmark.
     """
     found: dict[tuple[str | None, ...], list[dict[str, Any]]] = {}
     for file in sorted(files, key=lambda file: (file.stem.rpartition("_")[2], file)):  # the last part is a date
-        data = read_json(file, _Results, InputError, "give results of lm-evaluation-harness")
+        data = read_json(file, _Results, InputError, "use results of lm-evaluation-harness")
         run = _run(file, data, settings)
         for task, paradigm in _paradigms(data, str(settings.benchmark)).items():
             outcomes = _outcomes(file, data, task, settings.metric)
             found[(*run.values(), paradigm)] = [{**run, "paradigm": paradigm, **outcome} for outcome in outcomes]
     if not found:
         raise InputError(
-            f"{files[0]}: there are no tasks {settings.benchmark}_*. Give the beginning of their names as "
-            "results.benchmark=NAME."
+            f"{files[0]}: there are no tasks called {settings.benchmark}_*. Set results.benchmark to the "
+            "beginning of the tasks' names."
         )
     table = pd.DataFrame([row for rows in found.values() for row in rows]).assign(method=settings.metric)
     if settings.benchmark == BLIMP or (table["pair_id"] == "").any():  # only samples name phenomena
@@ -66,7 +67,7 @@ def _run(file: Path, data: _Results, settings: ResultsConfig) -> dict[str, str |
     path = re.search(r"\b(?:pretrained|model|path)=([^,]+)", arguments)
     named = data.model_name or (path[1] if path else file.parent.name)
     step = revision[1] if revision else ""
-    # model_args says what was loaded, but a folder such as step2_eval/ may have its name for another reason.
+    # model_args describes the loaded model, but the name of a folder such as step2_eval/ may mean something else.
     text = f"{step} {arguments} {file.as_posix()}"
     return settings.run_of(text, Path(named).name, step) | {"path": named}
 
@@ -74,8 +75,8 @@ def _run(file: Path, data: _Results, settings: ResultsConfig) -> dict[str, str |
 def _paradigms(data: _Results, benchmark: str) -> dict[str, str]:
     """Return the paradigms of a benchmark by task, such as {"blimp_adjunct_island": "adjunct_island"}.
 
-    BLiMP's paradigms are known. For other benchmarks, every task whose name begins with the benchmark's is a paradigm,
-    except groups of tasks.
+    BLiMP's paradigms are known. For other benchmarks, every task whose name begins with the name of the benchmark is a
+    paradigm, except groups of tasks.
     """
     names = {task: task.removeprefix(f"{benchmark}_").lstrip("_") for task in data.results}
     known = set(published_file("blimp_paradigms")["paradigm"]) if benchmark == BLIMP else set(names.values())

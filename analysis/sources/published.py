@@ -20,19 +20,19 @@ from train.runs.labels import FULL_DOSE, FULL_TEXT
 BLIMP, OVERALL = "blimp", "overall"
 _RUN = ["model", "removed", "size", "seed"]  # columns that distinguish runs
 # The columns of rows other than model, accuracy and place (file and line), with the values to use if a source doesn't
-# have them. Cells are as in the file. A row without a paradigm is about a phenomenon, and a row with neither is about
-# the whole run. `pair_id` is "" if a row isn't a pair, and missing if pairs are only counted. `tests` says whether the
-# paradigm tests what is removed.
+# have them. Cells are the same as in the file. A row without a paradigm is about a phenomenon, and a row with neither
+# is about the whole run. `pair_id` is "" if a row isn't a pair, and missing if pairs are only counted. `tests` is true
+# if the paradigm tests the removed construction.
 _USUAL: dict[str, Any] = dict.fromkeys(("removed", "run", "paradigm", "phenomenon", "pair_id"), "")
 _USUAL |= dict.fromkeys(("size", "seed", "n", "tests")) | {"method": "accuracy"}
 _NAMED = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0} | dict.fromkeys(("", "na", "nan", "none"), math.nan)
 
 
 class Published(NamedTuple):
-    """Published numbers as the tables of `analysis.accuracies`, `runs` and `pairs`, with notes on what they lack.
+    """External results as the tables of `analysis.accuracies`, `runs` and `pairs`, with notes on missing information.
 
-    Unknown values are missing. If the source says which paradigms test a removed construction, the accuracies have a
-    column `tests`. `pairs` has pair_id and correct, and is None if there are no judgements of single pairs.
+    Unknown values are missing. If the source marks the paradigms that test a removed construction, the accuracies have
+    a column `tests`. `pairs` has pair_id and correct, and is None if there are no judgements of single pairs.
     """
 
     accuracies: pd.DataFrame
@@ -47,10 +47,11 @@ def published(study: str, rows: pd.DataFrame, settings: ResultsConfig) -> Publis
     Args:
         study: The name of the study.
         rows: The outcomes, with the columns model, accuracy, place and any of _USUAL.
-        settings: What a user says about the numbers.
+        settings: The user's settings for the results.
 
     Raises:
-        InputError: If a cell can't be used, if two rows are about the same thing, or if a paradigm is in two phenomena.
+        InputError: If a cell can't be used, if two rows describe the same outcome, or if a paradigm is in two
+            phenomena.
     """
     rows = rows.assign(**{name: usual for name, usual in _USUAL.items() if name not in rows})
     rows, notes = _with_sizes(rows.replace({"removed": {settings.full: ""}}), settings)
@@ -72,7 +73,7 @@ def published(study: str, rows: pd.DataFrame, settings: ResultsConfig) -> Publis
 
 
 def tested_paradigms(accuracies: pd.DataFrame, runs: pd.DataFrame) -> dict[str, set[str]]:
-    """Return by construction the paradigms that test it, according to the column `tests` of a source."""
+    """Return the paradigms that test each construction, according to the column `tests` of a source."""
     if "tests" not in accuracies:
         return {}
     tested = accuracies[accuracies["tests"]].merge(runs[["run", "construction"]], on="run")
@@ -80,7 +81,7 @@ def tested_paradigms(accuracies: pd.DataFrame, runs: pd.DataFrame) -> dict[str, 
 
 
 def check_cells(cells: pd.Series, allowed: pd.Series, places: pd.Series, must: str) -> None:
-    """Raise InputError for the first cell that isn't allowed, with its place and column and what it must be."""
+    """Raise InputError for the first cell that isn't allowed. The message contains its place, its column and `must`."""
     if not allowed.all():
         row = int((~allowed).to_numpy().argmax())
         raise InputError(f"{places.iloc[row]}: {cells.name} is {shown(cells.tolist()[row])}, but must be {must}.")
@@ -89,27 +90,27 @@ def check_cells(cells: pd.Series, allowed: pd.Series, places: pd.Series, must: s
 def _with_sizes(rows: pd.DataFrame, settings: ResultsConfig) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows whose size is known, with the size as a number, and a note on the other rows.
 
-    The last one in a folder of checkpoints often has the revision `main`, which doesn't say how far training was.
+    In a folder of checkpoints, the last one often has the revision `main`, which doesn't show how long it was trained.
     Raises InputError if no size is known.
     """
     if settings.size is not None:
         rows = rows.assign(size=settings.size)
     known = rows["size"].notna()
     reason = (
-        f"{rows['place'].iloc[int(known.argmin())]}: the size isn't known. Give columns.size=NAME, results.size=SIZE, "
+        f"{rows['place'].iloc[int(known.argmin())]}: the size isn't known. Set columns.size=NAME, results.size=SIZE, "
         "results.sizes={REVISION:SIZE} or results.pattern='(?P<size>...)'. For checkpoints such as step1000 and "
-        f"chck_10M, give results.unit={'|'.join(SEEN_UNITS)}."
+        f"chck_10M, set results.unit={'|'.join(SEEN_UNITS)}."
     )
     if not known.any():
         raise InputError(reason)
     rows = rows[known].reset_index(drop=True)
     places = rows.drop_duplicates("size").set_index("size")["place"]
     sizes = rows["size"].map({cell: settings.size_of(cell, place) for cell, place in places.items()})
-    return rows.assign(size=sizes), [] if known.all() else [f"Left out: {reason}"]
+    return rows.assign(size=sizes), [] if known.all() else [f"Some rows are left out. {reason}"]
 
 
 def _number_of(cell: Any) -> float:
-    """Return the number in a cell: 1 for true and yes, 0 for false and no, NaN if it is empty, infinity for a text."""
+    """Convert a cell to a number. True and yes are 1, false and no are 0, empty is NaN, and other text is infinity."""
     text = str(cell).strip().lower()
     try:
         return _NAMED[text] if text in _NAMED else float(text)
@@ -123,30 +124,30 @@ def _with_numbers(rows: pd.DataFrame, settings: ResultsConfig) -> pd.DataFrame:
     if settings.percent:
         if accuracy[n != 1].max() <= 1:
             raise InputError(
-                f"{rows['place'].iloc[0]}: no accuracy is above 1%. If they are shares, leave out results.percent=true."
+                f"{rows['place'].iloc[0]}: no accuracy is above 1%. If these are shares, leave out results.percent."
             )
         accuracy = accuracy.where(n == 1, accuracy / 100)
     for name, allowed, must in (
-        ("seed", seed.isna() | (seed.between(0, 2**53) & (seed % 1 == 0)), "a whole number"),
-        ("n", n.isna() | (n.between(1, 2**53) & (n % 1 == 0)), "a whole number from 1"),
+        ("seed", seed.isna() | (seed.between(0, 2**53) & (seed % 1 == 0)), "a whole number (columns.seed)"),
+        ("n", n.isna() | (n.between(1, 2**53) & (n % 1 == 0)), "a whole number from 1 (columns.n)"),
         (
             "accuracy",
             accuracy.between(0, 1),
-            "from 0 to 1 (results.percent=true for per cent, results.metric=NAME for another metric)",
+            "from 0 to 1. Set results.percent=true for per cent, or choose columns.accuracy or results.metric",
         ),
-        ("accuracy", accuracy.isin((0, 0.5, 1)) | (n != 1), "1 or 0, true or false, or .5 for a tie of a pair"),
-        ("tests", tests.isna() | tests.isin((0, 1)), "true or false"),
+        ("accuracy", accuracy.isin((0, 0.5, 1)) | (n != 1), "1, 0, true, false or .5 (a tied pair; columns.correct)"),
+        ("tests", tests.isna() | tests.isin((0, 1)), "true or false (columns.tests)"),
     ):
-        check_cells(rows[name], allowed, rows["place"], f"{must} (columns.{name})")
+        check_cells(rows[name], allowed, rows["place"], must)
     seed = seed.fillna(1).astype("Int64")  # without seeds, one run per size
     return rows.assign(seed=seed, n=n.fillna(settings.n or np.nan), accuracy=accuracy, tests=tests == 1)
 
 
 def _with_phenomena(rows: pd.DataFrame, settings: ResultsConfig) -> pd.DataFrame:
-    """Return rows with phenomena: the given ones, else BLiMP's phenomenon of a paradigm, else the paradigm itself.
+    """Return rows with phenomena. If a source has none, BLiMP's phenomenon is used, or else the paradigm itself.
 
     The phenomenon of overall accuracies is "". Raises InputError for names that can't be used, if a run has rows of two
-    kinds, and if two rows are about the same thing.
+    kinds, and if two rows describe the same outcome.
     """
     known = published_file("blimp_paradigms").set_index("paradigm")["phenomenon"]
     paradigm, given = rows["paradigm"], rows["phenomenon"]
@@ -165,15 +166,16 @@ def _with_phenomena(rows: pd.DataFrame, settings: ResultsConfig) -> pd.DataFrame
     keys = [*_RUN, "paradigm", "phenomenon", "pair_id"]
     if (twice := rows.duplicated(keys) & rows["pair_id"].notna()).any():
         row = rows[twice].iloc[0]
+        named = ", ".join(f"{key} {row[key]}" for key in keys if row[key] != "")
         raise InputError(
-            f"{row['place']}: a second row for {', '.join(f'{key} {row[key]}' for key in keys if row[key] != '')}. "
-            "Give columns, or groups of results.pattern, that distinguish models, sizes and seeds."
+            f"{row['place']}: this is the second row for {named}. Set columns, or groups of results.pattern, that "
+            "distinguish models, sizes and seeds."
         )
     return rows
 
 
 def _with_runs(rows: pd.DataFrame, study: str, settings: ResultsConfig) -> pd.DataFrame:
-    """Return the rows by run, with RUN_COLUMNS and the known columns of FURTHER_COLUMNS."""
+    """Return the rows sorted by run, with RUN_COLUMNS and the known columns of FURTHER_COLUMNS."""
     rows = rows.sort_values(_RUN, kind="stable", ignore_index=True)
     is_removed, unit = rows["removed"] != "", settings.unit.replace("_", " ")
     texts = (rows["removed"] + " removed").where(is_removed, FULL_TEXT)

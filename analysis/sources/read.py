@@ -1,4 +1,4 @@
-"""Read the numbers from elsewhere that a configuration names by `source`, `path`, `columns` and `results`."""
+"""Read the external results that the settings `source`, `path`, `columns` and `results` describe."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from analysis.study.long_table import ACCURACY_COLUMNS
 from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
 from pairscale.errors import ConfigError, InputError, check_choice, first_few
 
-FILES = "files"  # the source that isn't read here: run folders
-OWN = "accuracies.csv"  # the table of accuracies in a folder of a study's tables
+FILES = "files"  # run folders, which aren't read here
+OWN = "accuracies.csv"  # the table of accuracies in a folder with a study's tables
 _ENDINGS = {"table": table.ENDINGS, "lm_eval": lm_eval.ENDINGS, "babylm": babylm.ENDINGS}
 _TEXTS = dict.fromkeys(("study", "run", "curve", "size", "sample", "baseline", "dose", "construction"), str)
 _READERS = {"lm_eval": lm_eval.lm_eval_rows, "babylm": babylm.babylm_rows}
 SOURCES = (FILES, *_ENDINGS)
-_UNUSED = {  # keys of `results` that a source doesn't read
+_UNUSED = {  # keys of `results` that a source doesn't use
     "table": ("metric", "pairs", "pattern"),
     "lm_eval": ("full", "pairs", "percent"),
     "babylm": ("full", "metric", "n", "percent"),
@@ -32,13 +32,13 @@ _UNUSED = {  # keys of `results` that a source doesn't read
 def read_source(
     source: str, path: Any, columns: OutcomeColumns, results: ResultsConfig, study: str | None = None
 ) -> Published:
-    """Read numbers from elsewhere.
+    """Read external results.
 
     Args:
         source: The format: "table", "lm_eval" or "babylm".
         path: A file, a folder, or a list of these.
-        columns: Which columns of a table have which contents.
-        results: What else a user says about the numbers.
+        columns: The columns of a table by their contents.
+        results: The user's other settings for the results.
         study: The name of the study (default: the name of the file or folder).
 
     Raises:
@@ -61,30 +61,31 @@ def read_source(
     runs = found.runs
     if runs[["sample", "overlap"]].isna().all(axis=None) and runs.duplicated(["curve", "size"]).any():
         notes.append(
-            "The source doesn't say whether runs of one size were trained on the same text. If they were, intervals "
-            "are for new initialisations only."
+            "The source doesn't show whether runs of one size were trained on the same text. If they were, intervals "
+            "only apply to new initialisations."
         )
     return found._replace(notes=[*notes, *found.notes])
 
 
 def _files(path: Any, source: str) -> list[Path]:
-    """Return the files of `path`, which is a file, a folder (all files with an ending of the source) or a list.
+    """Return the files in `path`, which is a file, a folder (all files with an ending of the source) or a list.
 
-    From a folder that contains OWN, a table reads only that file. Raises ConfigError if there is no path, and
-    InputError if there is no such file.
+    If a folder of tables contains OWN, only that file is used. Raises ConfigError if there is no path, and InputError
+    if there is no such file.
     """
     endings, paths = _ENDINGS[source], path if isinstance(path, list) else [path]
     if path is None or not paths:
         raise ConfigError(
-            f"source={source}: which files? Give path=FILE, a folder, or a list of these ({', '.join(endings)})."
+            f"source={source}: which files? Set path to a file, a folder, or a list of these ({', '.join(endings)})."
         )
     files: list[Path] = []
     for place in (Path(str(one)).expanduser() for one in paths):
         there = [file for file in sorted(place.rglob("[!.]*")) if file.name.lower().endswith(endings)]
         chosen = [place] if place.is_file() else there
         if not chosen:
-            reason = f"no file in this folder ends in {' or '.join(endings)}" if place.is_dir() else "file not found"
-            raise InputError(f"path={place}: {reason}.")
+            wanted = f"no file in this folder ends in {' or '.join(endings)}"
+            problem = wanted if place.is_dir() else "there is no such file or folder"
+            raise InputError(f"path={place}: {problem}. Correct the path.")
         files += [place / OWN] if source == "table" and place / OWN in chosen else chosen
     return files
 
@@ -92,12 +93,12 @@ def _files(path: Any, source: str) -> list[Path]:
 def _own_table(file: Path) -> Published | None:
     """Return the tables of a file that `python -m analysis.table` wrote (what=accuracies), or None for other files.
 
-    If runs.csv (what=runs) is next to it, the details of runs come from there.
+    If there is a runs.csv (what=runs) in the same folder, details of runs are read from it.
     """
     try:
         table = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file, dtype=_TEXTS)
     except (ValueError, OSError):
-        return None  # table_rows then says what is wrong with it
+        return None  # table_rows then reports what is wrong with it
     if not set(ACCURACY_COLUMNS) <= set(table.columns):
         return None
     table = table[list(ACCURACY_COLUMNS)].fillna({"baseline": ""})

@@ -1,4 +1,4 @@
-"""Read tables of accuracies (CSV, TSV, JSON lines, Parquet) with a row per run and paradigm, phenomenon or pair."""
+"""Read tables of accuracies (CSV, TSV, JSON lines, Parquet) with one row per run and paradigm, phenomenon or pair."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from corpora.sources.lines import lines
 from eval.benchmarks.files import file_rows, format_of
 from pairscale.errors import InputError
 
-# Usual names of columns. Other columns are found by our own names.
+# Usual names of columns. Columns that aren't listed here must have pairscale's names.
 USUAL = {
     "model": ("model", "arch", "architecture", "model_name", "group"),
     "size": ("size", "sample_words", "train_size"),
@@ -49,7 +49,7 @@ def _read(file: Path, columns: OutcomeColumns) -> pd.DataFrame:
 
 
 def _names(there: list[str], columns: OutcomeColumns, file: Path) -> dict[str, list[str]]:
-    """Return which columns have which contents. Raises InputError if a named or necessary column is missing."""
+    """Return the columns by their contents. Raises InputError if a named or necessary column is missing."""
     names: dict[str, list[str]] = {}
     known = f"The columns are {', '.join(there)}."
     for name, given in vars(columns).items():
@@ -60,19 +60,19 @@ def _names(there: list[str], columns: OutcomeColumns, file: Path) -> dict[str, l
             )
         chosen = usual if given is None else given if isinstance(given, list) else [given]
         if missing := [column for column in chosen if column and column not in there]:
-            raise InputError(f"{file}: there is no column '{missing[0]}' (columns.{name}). {known}")
+            raise InputError(f"{file}: there is no column '{missing[0]}'. Correct columns.{name}. {known}")
         names[name] = list(filter(None, chosen))
     others = set(there) - {column for chosen in names.values() for column in chosen}
     for name in (name for name, chosen in names.items() if not chosen and getattr(columns, name) is None):
         if close := get_close_matches(name, others, 1, 0.8):
             raise InputError(
-                f"{file}: is column '{close[0]}' the {name}? Give columns.{name}={close[0]} (or columns.{name}='' if "
-                "not)."
+                f"{file}: does column '{close[0]}' contain the {name}? If so, set columns.{name}={close[0]}. If not, "
+                f"set columns.{name}=''."
             )
     names["accuracy" if columns.correct else "correct"] *= not (names["accuracy"] and names["correct"])
     if not names["accuracy"] and not names["correct"]:
         raise InputError(
-            f"{file}: there is no column of accuracies. Give columns.accuracy=NAME or columns.correct=NAME. {known}"
+            f"{file}: there is no column of accuracies. Set columns.accuracy=NAME or columns.correct=NAME. {known}"
         )
     return {name: chosen for name, chosen in names.items() if chosen}
 

@@ -3,7 +3,7 @@
     from analysis import accuracies
     accuracies("mine").groupby(["curve", "sample_words"])["accuracy"].mean()
 
-docs/guides/table.md explains every column. The functions raise ConfigError if no study is named, and RunError if a
+docs/guides/table.md explains every column. The functions raise ConfigError if no study is chosen, and RunError if a
 study doesn't exist or has no finished run.
 """
 
@@ -33,7 +33,7 @@ from pairscale.sizes import written
 from train.runs.labels import flatten
 from train.sweeps import requested_runs
 
-STANDS_FOR = {"pll": "lp"}  # the method of masked models -> the one it replaces (Salazar et al. 2020)
+STANDS_FOR = {"pll": "lp"}  # method of masked models -> method that it replaces (Salazar et al. 2020)
 FILE_COLUMNS = ("benchmark", "phenomenon", "paradigm", "method")
 COUNT_COLUMNS = ["pairs", "correct", "ties", "pairs_with_unk"]
 SCORE_COLUMNS = [
@@ -58,13 +58,13 @@ def runs(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFrame:
     """Return one row per finished run, with RUN_COLUMNS and FURTHER_COLUMNS.
 
     Args:
-        studies: Names of studies, where "a+b" names two. To read the folders only once for several tables, pass the
+        studies: Names of studies ("a+b" means two studies). To read the folders only once for several tables, pass the
             result of `read_studies`.
         folder: The folder of all studies (`paths.runs`).
 
     Returns:
-        A table in which `sample_words` counts what `unit` names, `valid_ppl` is the perplexity per reference word, and
-        `wall_s` is the training time in seconds.
+        A table in which `sample_words` has the unit in the column `unit`, `valid_ppl` is the perplexity per reference
+        word, and `wall_s` is the training time in seconds.
     """
     return read_studies(studies, folder).runs
 
@@ -79,25 +79,25 @@ def accuracies(
     snapshots: bool = False,
     folder: str | Path = "runs",
 ) -> pd.DataFrame:
-    """Return one row per run, benchmark, method and paradigm, with ACCURACY_COLUMNS. `accuracy` is a share, 0 to 1.
+    """Return one row per run, benchmark, method and paradigm, with ACCURACY_COLUMNS. `accuracy` is from 0 to 1.
 
     Args:
-        studies, folder: As for `runs`.
+        studies, folder: The same as for `runs`.
         benchmark: The benchmark to read, such as "blimp" (default: all).
-        method: The judgment method to read, such as "lp" (default: all). Masked models can't give the log-probability
-            of a sentence, so "lp" reads their "pll", and the column `method` says so.
+        method: The judgment method to read, such as "lp" (default: all). Masked models don't have the log-probability
+            of a sentence, so "lp" reads their "pll" instead, and the column `method` has the value "pll".
         ties: What a pair with two equal scores counts as: "wrong" (0), "right" (1), "half" (.5, or 1/k for a choice if
-            k options share the best score), or "random:SEED", which draws with these probabilities (default: as the
-            benchmark says, or else "wrong").
-        faulty_pairs: Whether to "count" pairs with known faults, as published, or to "leave_out" these.
+            k options share the best score), or "random:SEED", which draws with these probabilities. By default, the
+            benchmark decides.
+        faulty_pairs: Whether to "count" pairs with known faults, as in published results, or to "leave_out" these.
         unknown_words: Whether to "count" all pairs, or to "leave_out" those with a word that any run doesn't know.
-        snapshots: Whether to return `trajectories` instead.
+        snapshots: Whether to return the table of `trajectories` instead.
 
     Raises:
-        ConfigError: If `ties`, `faulty_pairs` or `unknown_words` has another value.
-        RunError: If there are no such scores, if a file is damaged, or if scores can't be compared. This is so for
-            scores of other weights than the run's, of different versions of a benchmark, and for models with the same
-            tokenizer that were scored with different settings.
+        ConfigError: If the value of `ties`, `faulty_pairs` or `unknown_words` is unknown.
+        RunError: If there are no such scores, if a file is damaged, or if scores can't be compared. Scores can't be
+            compared if they are for weights other than the run's, or for different versions of a benchmark. The same is
+            true if models with the same tokenizer were scored with different settings.
     """
     files = _score_files(read_studies(studies, folder), benchmark, method, snapshots)
     table = _count_correct(files, ties, faulty_pairs, unknown_words)
@@ -107,8 +107,8 @@ def accuracies(
 def trajectories(*studies: str | Studies, **options: Any) -> pd.DataFrame:
     """Return the accuracies of models at several moments of their training (column `moment`).
 
-    The arguments and errors are those of `accuracies`. `sample_words` counts the words that the model had seen,
-    repeats included, and `run` is RUN@MOMENT. The points of one training depend on each other, so don't fit them
+    The arguments and errors are the same as for `accuracies`. `sample_words` counts the words that the model had seen,
+    including repeats, and `run` is RUN@MOMENT. The points of one training run depend on each other, so don't fit them
     together with other curves. The table is empty if no snapshot was scored.
     """
     return accuracies(*studies, snapshots=True, **options)
@@ -123,12 +123,12 @@ def pairs(
 ) -> pd.DataFrame:
     """Return one row per run, benchmark, method and minimal pair, with PAIR_COLUMNS and the columns of your own pairs.
 
-    A method with several templates or trials has a row for each of them. `good_score` and `bad_score` are the method's
-    scores of the two sentences, such as log-probabilities in nats. A column of yours whose name is already taken
-    becomes item_NAME.
+    A method with several templates or trials has one row for each of them. `good_score` and `bad_score` are the
+    method's scores of the two sentences, such as log-probabilities in nats. If the name of one of your columns is
+    already taken, the column is renamed to item_NAME.
 
     Args:
-        studies, benchmark, method, folder: As for `accuracies`, which raises the same errors.
+        studies, benchmark, method, folder: The same as for `accuracies`, which raises the same errors.
         runs: The names of the runs to read (default: all).
     """
     files = _score_files(read_studies(studies, folder), benchmark, method)
@@ -145,7 +145,7 @@ def pairs(
 
 
 def problems(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFrame:
-    """Return one row (study, run, status, reason) per run that the other tables lack, or lack some scores of.
+    """Return one row (study, run, status, reason) per run that is missing from other tables or lacks some scores.
 
     `status` is "missing" (a sweep requested the run, but it has no folder), "unfinished", "failed", "damaged", "shared"
     (an earlier run is the same model) or "unscored" (it lacks scores that other runs have).
@@ -159,28 +159,29 @@ def problems(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFra
         if run not in known
     ]
     files = found.files[~found.files["is_snapshot"]]
-    masked = files[files["method"].isin(STANDS_FOR)]  # masked models have this method only, and other models never do
+    masked = files[files["method"].isin(STANDS_FOR)]  # only masked models have this method, and they have no other
     for (benchmark, method), of in files.groupby(["benchmark", files["method"].replace(STANDS_FOR)], sort=False):
         scored = {*of["row"], *masked.loc[masked["benchmark"] == benchmark, "row"]}
         unscored = rows_of(found.runs.drop(index=list(scored)))
-        rows += [(run.study, run.run, "unscored", f"no {method} scores of {benchmark}") for run in unscored]
+        rows += [(run.study, run.run, "unscored", f"no {method} scores on {benchmark}") for run in unscored]
     return pd.concat([found.problems, pd.DataFrame(rows, columns=list(PROBLEM_COLUMNS))], ignore_index=True)
 
 
 def notes(
     *studies: str | Studies, benchmark: str | None = None, method: str | None = None, folder: str | Path = "runs"
 ) -> list[str]:
-    """Return sentences that a reader of the accuracies should know. The arguments are those of `accuracies`.
+    """Return notes for readers of the accuracies. The arguments are the same as for `accuracies`.
 
-    They report different methods and settings, missing seeds, faulty pairs and checkpoints from a single training.
+    The notes report different methods and settings, missing seeds, faulty pairs and checkpoints of a single training
+    run.
     """
     found = read_studies(studies, folder)
     files, sentences = _score_files(found, benchmark, method), [*found.notes, *_uneven_seeds(found.runs)]
     if method is not None and (listed := _list_differences(files["method"], files["curve"])):
         sentences.append(
-            f"Curves were judged by different methods: {listed}. A masked model can't give the log-probability of a "
-            "sentence (lp). Its pll adds up the log-probability of each token given all others, so compare the levels "
-            "of accuracy with care."
+            f"Curves were scored with different methods: {listed}. Masked models don't have the log-probability of a "
+            "sentence (lp). Their pll is the sum of the log-probabilities of tokens given all other tokens. Compare "
+            "levels of accuracy with care."
         )
     for _, compared in files.groupby(["benchmark", "method"]):
         for name, values in _settings_of(compared).items():
@@ -194,9 +195,9 @@ def notes(
             paths = files.loc[files["benchmark"] == file.benchmark, "path"]
             lacking = ChainMap(*(read_unavailable(path.parent) for path in paths))
             note = "each run was scored on pairs of its own words, so only paradigms that all runs have are compared"
-            note += "".join(f", without {name} ({why})" for name, why in sorted(lacking.items()))
+            note += "".join(f". Some runs lack the paradigm {name} ({why})" for name, why in sorted(lacking.items()))
         if note:
-            sentences.append(f"{benchmark_name(file.benchmark)}: {note}.")
+            sentences.append(f"{benchmark_name(file.benchmark)}: {note.removesuffix('.')}.")
     return list(dict.fromkeys(sentences))
 
 
@@ -208,7 +209,7 @@ def _uneven_seeds(runs: pd.DataFrame) -> list[str]:
         wanted = product(of["size"].unique(), sorted(of["seed"].unique()))
         missing = [f"seed {seed} at {size}" for size, seed in wanted if (size, seed) not in there]
         if missing and of["size"].duplicated().any():
-            sentences.append(f"{curve} lacks finished runs: {first_few(missing)}.")
+            sentences.append(f"{curve} has no finished run for {first_few(missing)}.")
     return sentences
 
 
@@ -216,11 +217,11 @@ def _score_files(found: Studies, benchmark: str | None, method: str | None, snap
     """Return one row per score file of the finished models, or of their snapshots, in the order of the runs.
 
     `benchmark` is the name of a benchmark or of a folder of scores, and None reads all. If a masked model lacks
-    `method`, the method that replaces it is read. Raises RunError as `accuracies` does.
+    `method`, the method that replaces it is read. Raises the same RunErrors as `accuracies`.
 
     Returns:
         The columns of `found.runs` and `found.files`, the benchmark's digest, the scoring settings (a dictionary of
-        texts), and the moment of a snapshot, whose run and sample_words are those of `trajectories`.
+        texts), and the moment of a snapshot. The run and sample_words of a snapshot are the same as in `trajectories`.
     """
     files = found.files
     if benchmark is not None:
@@ -234,7 +235,7 @@ def _score_files(found: Studies, benchmark: str | None, method: str | None, snap
         close = [] if method is None or method in methods else get_close_matches(method, methods, 1)
         remedy = f"Did you mean '{close[0]}'?" if close else "Score the runs with python -m eval."
         raise RunError(
-            f"{found}: no run has {method or 'any'} scores of {benchmark or 'minimal pairs'}. {remedy} Scores found: "
+            f"{found}: no run has {method or 'any'} scores on {benchmark or 'minimal pairs'}. {remedy} Scores found: "
             f"{known}."
         )
     of_runs = found.runs.assign(weights=found.details["digest"])
@@ -247,7 +248,7 @@ def _score_files(found: Studies, benchmark: str | None, method: str | None, snap
         names, words = files["run"] + "@" + about["moment"].astype("str"), about["words_seen"].astype("Int64")
         files = files.assign(run=names, sample_words=words, unit="words seen", moment=about["moment"])
         for path in files.loc[words.isna(), "path"]:
-            raise RunError(f"{path}: the file doesn't say how many words the model had seen. {_AGAIN}")
+            raise RunError(f"{path}: this file doesn't record how many words the model had seen. {_AGAIN}")
     else:
         files["scored"] = about["model"].str.get("digest")
         for one in rows_of(files[files["weights"].notna() & files["weights"].ne(files["scored"])]):
@@ -263,7 +264,7 @@ def check_alike(found: object, files: pd.DataFrame) -> None:
     Settings may differ between models with different tokenizers.
 
     Args:
-        found: The studies, as the message names them.
+        found: The studies, for the message.
         files: One row per score file, with the columns study, run, curve, tokenizer, benchmark, method, digest (of the
             benchmark) and settings (a dictionary of texts).
     """
@@ -284,7 +285,7 @@ def _settings_of(files: pd.DataFrame) -> pd.DataFrame:
 
 
 def _list_differences(values: pd.Series, names: pd.Series) -> str:
-    """Return which names have which value, "lp for a | b; pll for c", or "" if all have the same."""
+    """List the names with each value, such as "lp for a | b; pll for c". Return "" if all have the same value."""
     having = names.groupby(values).agg(lambda of: " | ".join(sorted(set(of))))
     return "; ".join(f"{value} for {of}" for value, of in having.items()) if len(having) > 1 else ""
 
@@ -292,8 +293,8 @@ def _list_differences(values: pd.Series, names: pd.Series) -> str:
 def _pairs_of(file: Any) -> pd.DataFrame:
     """Return the pairs that the method of a score file (a row of `_score_files`) judges.
 
-    The columns are paradigm, pair_id, phenomenon, good, bad, field, those of choices, the user's own, and faulty: what
-    is wrong with the pair, or "".
+    The columns are paradigm, pair_id, phenomenon, good, bad, field, those of choices, the user's own columns, and
+    faulty (what is wrong with the pair, or "").
     """
     items, _ = read_items(file.path.parent)
     items = items[judged_pairs(file.method, items)].reset_index(drop=True)
@@ -330,14 +331,14 @@ def _read_judgements(items: pd.DataFrame, files: pd.DataFrame) -> Iterator[tuple
             if not part.select(_KEY).equals(keys):
                 wanted, there = (pd.MultiIndex.from_frame(table.select(_KEY).to_pandas()) for table in (keys, part))
                 if not (there.is_unique and there.sort_values().equals(wanted.sort_values())):
-                    problem = f"its pairs aren't the {len(wanted):,} pairs of {file.benchmark}"
+                    problem = f"this file doesn't contain exactly the {len(wanted):,} pairs of {file.benchmark}"
                     raise RunError(f"{file.path}: {problem} that {file.method} judges. {_AGAIN}")
                 parts[place] = part.take(there.get_indexer(wanted))
         yield label, [part.select(SCORE_COLUMNS) for part in parts]
 
 
 def _join_tables(files: pd.DataFrame, tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
-    """Join the tables of all rows of `files`. `file` is the label of a row, and the row's columns follow."""
+    """Join the tables of all rows of `files`. `file` is the label of a row, followed by the row's columns."""
     ordered = {file: tables[file] for file in files.index} or {0: pd.DataFrame()}
     table: pd.DataFrame = pd.concat(ordered, names=["file"])
     return table.reset_index("file").join(files, on="file")
@@ -348,8 +349,8 @@ def _count_correct(files: pd.DataFrame, ties: str | None, faulty: str, unknown_w
 
     The counts of a method with templates or trials are means over these. If each run was scored on pairs of its own
     words, only the paradigms that all runs have are kept. Faulty pairs, and pairs with a word that any file marks as
-    unknown, are counted or left out. Raises ConfigError for other values of the options, and RunError if no paradigm is
-    left.
+    unknown, are counted or left out. Raises ConfigError if an option has an unknown value, and RunError if no paradigm
+    is left.
     """
     check_choice("ties", (ties or "wrong").partition(":")[0], ("wrong", "half", "right", "random"))
     check_choice("faulty_pairs", faulty, (COUNT, LEAVE_OUT))
@@ -372,7 +373,7 @@ def _count_correct(files: pd.DataFrame, ties: str | None, faulty: str, unknown_w
     is_shared = having == table.groupby(groups)["file"].transform("nunique")
     shared = table[is_shared | ~table["benchmark"].str.contains(_OWN_PAIRS, regex=False)]
     if lost := sorted(set(table["benchmark"]) - set(shared["benchmark"])):
-        raise RunError(f"{lost[0]}: no paradigm has pairs in all runs, so the runs can't be compared.")
+        raise RunError(f"{lost[0]}: no paradigm has pairs in all runs. Compare fewer runs at a time.")
     shared = shared.assign(accuracy=shared["correct"] / shared["pairs"])
     return shared.astype({"pairs": "Int64"}).reset_index(drop=True)
 

@@ -1,6 +1,6 @@
 """Read the finished runs of studies from their folders, name their curves, and list the runs that can't be used.
 
-A curve is a set of runs that differ only in size and seed. Its name says whatever else differs.
+A curve is a set of runs that differ only in size and seed. Its name contains the other settings that differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pairscale.sizes import format_size, parse_size
 from train.runs.folder import DONE, RunFolder, exported_validation, study_runs
 from train.runs.labels import Intervention, constructions, in_order, name_curves
 
-# The columns with which every table of a study begins, and those that only `analysis.runs` has.
+# The first columns of every table of a study, and the columns that only `analysis.runs` has.
 RUN_COLUMNS = (
     "study", "run", "curve", "model", "size", "sample_words", "seed", "sample", "nested", "unit", "baseline",
 )  # fmt: skip
@@ -31,14 +31,14 @@ FURTHER_COLUMNS = (
     "base",
 )  # fmt: skip
 PROBLEM_COLUMNS = ("study", "run", "status", "reason")
-TOKENS = "tokens"  # the unit of sizes of other people's checkpoints
+TOKENS = "tokens"  # the unit of sizes of external checkpoints
 UNTRAINED = "untrained"
 
 _TYPES = dict.fromkeys(("sample_words", "seed", "words_seen", "tokens", "parameters"), "Int64")
 _REMOVED = ["sentences", "of_sentences", "words", "of_words", "matching_sentences", "rewritten"]
 _WHOLE_WORDS = {"word", "whitespace", "jieba"}  # kinds of tokenizers whose tokens are whole words
 _GROUPS = ("model", "tokenizer", "corpus")  # groups of a configuration that a baseline shares with its curve
-_LOADED = ("kind", "dtype", "begin", "load_in_4bit")  # how a pretrained model is loaded
+_LOADED = ("kind", "dtype", "begin", "load_in_4bit")  # settings for loading a pretrained model
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Studies:
         names: The names of the studies.
         folder: The folder that contains the studies (`paths.runs`).
         runs: One row per run, with RUN_COLUMNS and FURTHER_COLUMNS.
-        details: For each row of `runs`, its folder, manifest, digest (of the weights, if known) and config (the part
-            that names the curve).
+        details: One row per run, with its folder, manifest, digest (of the weights, if known) and config (the part that
+            names the curve).
         problems: One row per run that can't be used, with PROBLEM_COLUMNS.
-        notes: Sentences that a reader of the curves should know.
-        metadata_of: Returns the metadata of a score file. Each file is read only once.
+        notes: Notes for readers of the curves.
+        metadata_of: A function that returns the metadata of a score file. Each file is read only once.
     """
 
     names: list[str]
@@ -69,7 +69,7 @@ class Studies:
 
     @cached_property
     def files(self) -> pd.DataFrame:
-        """The score files of pairs, in the order of `runs`: row (in `runs`), benchmark, method, path, is_snapshot."""
+        """The score files of pairs in the order of `runs`: their row there, benchmark, method, path and is_snapshot."""
         rows = [
             (row, path.parent.name, path.stem.partition("@")[0], path, "@" in path.stem)
             for row, folder in enumerate(self.details["folder"])
@@ -81,10 +81,10 @@ class Studies:
 
     @property
     def removed_text(self) -> pd.DataFrame:
-        """What each intervention (construction, action, dose) changed in the train split, as means over its `runs`.
+        """The changes of each intervention (construction, action, dose) to the train split, as means over its `runs`.
 
         `sentences` and `words` count what was left out or rewritten. `of_sentences` and `of_words` count the whole
-        split, and `matching_sentences` the sentences that contain the construction.
+        split, and `matching_sentences` counts the sentences that contain the construction.
         """
         done = [manifest.get("corpus", {}).get("ablation") or {} for manifest in self.details["manifest"]]
         counts = pd.json_normalize(done, sep="_").reindex(columns=_REMOVED).astype(float)
@@ -93,24 +93,24 @@ class Studies:
         return interventions.size().to_frame("runs").join(interventions[_REMOVED].mean()).reset_index()
 
     def direct_paradigms(self, benchmark: str) -> dict[str, set[str]]:
-        """Return the paradigms of a benchmark that test each removed construction, as filter.paradigms lists them."""
+        """Return the paradigms of a benchmark that test each removed construction, according to filter.paradigms."""
         listed = self.details["config"].str.get("filter").str.get("paradigms").str.get(benchmark)
         tested = listed[self.runs["construction"] != ""].groupby(self.runs["construction"])
         return {str(construction): set(of.explode().dropna()) for construction, of in tested}
 
 
 def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studies:
-    """Read the run folders of studies. Runs are sorted by the names of their curves, with numbers in names by size.
+    """Read the run folders of studies. Runs are sorted by curve name, with numbers in natural order (2 before 10).
 
     The problems include runs with damaged files and copies of earlier runs. A copy has the same name and start time, or
-    is a pretrained model with the same weights, since several revisions on the Hugging Face Hub may contain one file.
+    is a pretrained model with the same weights. Several revisions on the Hugging Face Hub may contain the same file.
 
     Args:
-        studies: Names of studies, where "a+b" names two. A `Studies` is returned as it is.
+        studies: Names of studies ("a+b" means two studies). A `Studies` is returned unchanged.
         folder: The folder that contains the studies (`paths.runs`).
 
     Raises:
-        ConfigError: If no study is named, or if a name is empty or repeated.
+        ConfigError: If no study is chosen, or if a name is empty or repeated.
         RunError: If there is no such study, or if none of its runs is finished.
     """
     for one in studies:
@@ -119,7 +119,7 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
     names = "+".join(map(str, studies)).split("+")
     if "" in names or len(set(names)) < len(names):
         raise ConfigError(
-            f"study={'+'.join(names)}: which study? Give study=NAME, or several different ones: study=FIRST+SECOND."
+            f"study={'+'.join(names)}: a name is missing or repeated. Use study=NAME or study=FIRST+SECOND."
         )
     rows, problems = [], []
     for run in [run for study in names for run in study_runs(folder, study)]:
@@ -136,7 +136,7 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
     if not rows:
         listed = first_few([f"{run}: {reason or status}" for _, run, status, reason in problems])
         reasons = f" ({listed})" if listed else ""
-        raise RunError(f"study={'+'.join(names)}: no run is finished{reasons}. Train with python -m train.")
+        raise RunError(f"study={'+'.join(names)}: no run is finished{reasons}. Train the runs with python -m train.")
     table = pd.DataFrame(rows, index=[f"{row['study']}/{row['run']}" for row in rows])
     table["first"] = table.index.to_series().groupby(table["identity"]).transform("first")
     copies = table[table["first"] != table.index]
@@ -148,18 +148,18 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
     of_runs = table.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(_TYPES)
     if len(curves := of_runs.loc[of_runs["unit"] == TOKENS, "curve"].unique()):
         notes.append(
-            f"The points of {' | '.join(curves)} are checkpoints of a single training, by tokens seen (repeats "
-            "included). They depend on each other, so the curve has no confidence interval."
+            f"The points of {' | '.join(curves)} are checkpoints of a single training run, by tokens seen (including "
+            "repeats). They depend on each other, so the curve has no confidence interval."
         )
     details = table[["folder", "config", "manifest", "digest"]]
     return Studies(names, folder, of_runs, details, pd.DataFrame(problems, columns=list(PROBLEM_COLUMNS)), notes)
 
 
 def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a run before its curve is named, and the values on which the name depends.
+    """Return the row of a run before its curve is named, with the values that determine the name.
 
-    Copies of a run have the same `identity`. A baseline has the same `groups` as its curve, and a pretrained model has
-    None. `texts` and `tokenizers` distinguish curves whose names would otherwise be the same.
+    Copies of a run have the same `identity`. A baseline has the same `groups` as its curve. The `groups` of a
+    pretrained model are None. `texts` and `tokenizers` distinguish curves whose names would otherwise be the same.
 
     Raises KeyError if a value is missing from the run's files, and RunError for damaged metrics.
     """
@@ -171,7 +171,7 @@ def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any])
     }  # fmt: skip
     if source := model.get("path") or model.get("checkpoint"):
         name, loaded = Path(source).name, {key: model.get(key) for key in _LOADED}
-        revision = None if tokens else model.get("revision") or "main"  # checkpoints of one training share a curve
+        revision = None if tokens else model.get("revision") or "main"  # checkpoints of one training run share a curve
         return row | {
             "model": name,
             **({"size": f"{rounded(tokens)} tokens", "sample_words": tokens, "unit": TOKENS} if tokens else {}),
@@ -206,7 +206,7 @@ def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any])
 
 
 def rounded(count: int) -> str:
-    """Format a number of tokens, such as 2.097B. Four digits distinguish the checkpoints of a training."""
+    """Format a number of tokens, such as 2.097B. Four digits distinguish the checkpoints of a training run."""
     for letter, unit in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
         if count >= unit:
             return f"{count / unit:.4g}{letter}"
@@ -214,7 +214,7 @@ def rounded(count: int) -> str:
 
 
 def _name_curves(table: pd.DataFrame, shared: list[str]) -> list[str]:
-    """Add curve, base, construction, action and dose to the runs, and return notes on what the names don't say.
+    """Add curve, base, construction, action and dose to the runs, and return notes on what the names don't show.
 
     `shared` lists the runs that other studies also have.
     """

@@ -1,6 +1,6 @@
-"""Configuration classes of the group `benchmark` (conf/benchmark/), for minimal pairs and for other items.
+"""Define the configuration of the group `benchmark` (conf/benchmark/), for minimal pairs and for other items.
 
-This module doesn't import pandas, so that commands start at once.
+This module doesn't import pandas, so that commands start quickly.
 """
 
 import difflib
@@ -18,29 +18,29 @@ from pairscale.errors import ConfigError, check_choice, check_name, first_few
 from pairscale.files import sha256_json
 from pairscale.plugins import load_plugins
 
-Pairs = Annotated[int, Meta(ge=1, le=10**6)]  # pairs per paradigm, up to a hundred times the largest published one
-SAMPLES = ("run", "study")  # vocabularies that consist of the words of samples
+Pairs = Annotated[int, Meta(ge=1, le=10**6)]  # pairs per paradigm; no published paradigm has more than 10,000
+SAMPLES = ("run", "study")  # vocabularies with the words of samples
 SYNTAXGYM, RATINGS = "syntaxgym", "ratings"
 PUBLISHED_SHUFFLES = 100  # Ettinger 2020, table 4
 _NO_FOLDER = re.compile(r"[^\w.-]")  # characters to replace in the name of a folder
 
 
-# Fields of BenchmarkConfig that say how to find and read files and data sets of the hub.
+# Fields of BenchmarkConfig for finding and reading files, and data sets on the hub.
 OF_FILES = ("path", "dataset", "revision", "subset", "split", "files", "delimiter", "header", "quotes")
 
 OF_PAIRS = ("pairs", "paradigms", "ties", "unk_wrong")  # fields of all benchmarks of pairs and choices
-# How a pair with two equal scores counts. With "half", a tie of k options counts as 1/k. With "random", it counts as
-# right with that probability, drawn with a seed: random:7 (random alone: seed 1).
+# How a pair with two equal scores counts. With "half", a tie of k options counts as 1/k. With "random", it is right
+# with this probability, drawn with a seed, as in random:7 (random alone: seed 1).
 Ties = Annotated[
     str, Meta(pattern=r"\A(wrong|half|right|random(:[0-9]{1,9})?)\Z", description="wrong, half, right or random:SEED")
 ]
 
-Read = Callable[[Any], Any]  # takes a BenchmarkConfig, returns tables or generated pairs (eval/benchmarks/form.py)
+Read = Callable[[Any], Any]  # from a BenchmarkConfig to tables or generated pairs (eval/benchmarks/form.py)
 R = TypeVar("R", bound=Read)
 
 
 class Form(NamedTuple):
-    """A function that reads tables, and the fields of BenchmarkConfig that it uses. Others must keep their defaults."""
+    """A function that reads tables, and the fields of BenchmarkConfig that it uses. Others must have their defaults."""
 
     read: Read
     fields: tuple[str, ...]
@@ -54,7 +54,7 @@ def form(name: str, fields: tuple[str, ...]) -> Callable[[R], R]:
 
     def register(read: R) -> R:
         if name in _FORMS:
-            raise ValueError(f"form {name}: registered by {_FORMS[name].read.__module__} already")
+            raise ValueError(f"The form {name} already exists ({_FORMS[name].read.__module__}). Choose another name.")
         _FORMS[name] = Form(read, fields)
         return read
 
@@ -62,7 +62,7 @@ def form(name: str, fields: tuple[str, ...]) -> Callable[[R], R]:
 
 
 def forms() -> Mapping[str, Form]:
-    """Return all forms by name: those of form.py and those of plug-ins."""
+    """Return all forms by name, from form.py and from plug-ins."""
     import_module("eval.benchmarks.form")
     load_plugins()
     return _FORMS
@@ -70,21 +70,21 @@ def forms() -> Mapping[str, Form]:
 
 @dataclass(kw_only=True)
 class ColumnsConfig:
-    """The names of a table's columns. With null, usual names are tried (eval/benchmarks/load.py); "" means none."""
+    """The names of a table's columns. With null, usual names are tried (USUAL in load.py). "" means no column."""
 
     good: str | None = None  # column with the acceptable sentence
     bad: str | None = None  # column with the unacceptable sentence
-    sentence: str | None = None  # instead of good and bad: column with the sentence, for tables with one per row
-    label: str | None = None  # with sentence: column that says whether the sentence is the good or the bad one
-    # Instead of good and bad, for choices: a column with lists of options, or a list of columns with one option each.
-    # Then `label` is the column with the right one: its number from 0, its letter or its text; null: the first one.
+    sentence: str | None = None  # column with the sentence, for tables with one sentence per row (no good and bad)
+    label: str | None = None  # column with the label of this sentence (good or bad)
+    # For choices, instead of good and bad: a column of lists, or a list of columns with one option each. `label` is
+    # then the column with the number (from 0), letter or text of the right option; null: the first option is right.
     options: Texts = None
-    context: Texts = None  # column with the text before the options, or a list of columns, one for each option
-    # The name "file" stands for the file's name, unless a column is called so.
-    paradigm: Texts = None  # column with the paradigm, or a list of columns to join; without one: the file's name
-    phenomenon: str | None = None  # column with the phenomenon; without one: the paradigm
+    context: Texts = None  # column with the text before the sentences or options, or a list of columns, one for each
+    # Column with the paradigm, or a list of columns to join; null: use the file's name. "file" is the file's name, too.
+    paradigm: Texts = None
+    phenomenon: str | None = None  # column with the phenomenon; null: use the paradigm
     field: str | None = None  # column with the field of grammar, such as syntax or morphology
-    pair_id: str | None = None  # column with the pair's id; without one: its number in the paradigm, from 0
+    pair_id: str | None = None  # column with the pair's id; null: number the pairs of a paradigm from 0
 
     def __post_init__(self) -> None:
         if self.paradigm:
@@ -93,8 +93,9 @@ class ColumnsConfig:
         several = sum(map(bool, (self.sentence, self.options, self.good or self.bad))) > 1
         if bool(self.sentence) != labelled or several or (self.sentence and self.context):
             raise ConfigError(
-                "benchmark.columns: give good and bad (one pair per row), sentence and label (one sentence per row), "
-                "or options (one choice per row). A context goes with pairs and choices only."
+                "benchmark.columns: these settings can't be combined. Set good and bad (for one pair per row), "
+                "sentence and label (for one sentence per row), or options (for one choice per row). Only pairs and "
+                "choices can have a context."
             )
 
 
@@ -102,33 +103,33 @@ class ColumnsConfig:
 class BenchmarkConfig:
     """A set of minimal pairs."""
 
-    has_pairs: ClassVar[bool] = True  # True if it has pairs, which methods judge; False if it has other items
-    name: str  # name of the benchmark, in the report and in the name of the folder with scores
-    form: str | None = None  # a form of eval/benchmarks/form.py; null: the one called `name`, otherwise pairs
+    has_pairs: ClassVar[bool] = True  # whether it has pairs, which methods judge, rather than other items
+    name: str  # name of the benchmark, in the report and in the name of the score folder
+    form: str | None = None  # a form of eval/benchmarks/form.py; null: the form called `name`, or else pairs
     path: str | None = None  # a local file or folder
-    dataset: str | None = None  # instead of path: a data set of the Hugging Face Hub
+    dataset: str | None = None  # a data set on the Hugging Face hub, instead of path
     revision: str | None = None  # branch, tag or commit of the data set; null: its main branch
-    subset: str | None = None  # subset (configuration) of the data set; null: all
-    split: str | None = None  # split of the data set; null: the only one
+    subset: str | None = None  # subset (configuration) of the data set; null: all subsets
+    split: str | None = None  # split of the data set; null: its only split
     files: list[str] | None = None  # patterns for files in path; null: all tables in it, which must have one format
     delimiter: str | None = None  # separator of cells; null: a comma in .csv, a tab in .tsv
-    header: bool = True  # .csv, .tsv, .txt: the first row names the columns; false: they are named 0, 1, ...
-    quotes: bool = True  # .csv, .tsv: cells may be enclosed in double quotes; false: double quotes are text
+    header: bool = True  # whether the first row of a .csv, .tsv or .txt file contains names, instead of 0, 1, ...
+    quotes: bool = True  # whether double quotes may enclose cells of a .csv or .tsv file, instead of being text
     columns: ColumnsConfig = field(default_factory=ColumnsConfig)  # names of the columns
     # labels of good and of bad sentences in the column `label`; null: 1 and 0. For choices: labels of all options
     labels: list[str] | None = None
     separator: str | None = None  # text between context and option, unless white space is there; null: a space
     rename: dict[str, str] | None = None  # new names for phenomena and fields of the table
-    paradigms: list[str] | None = None  # paradigms to score; null: all
-    pairs: Pairs | None = None  # number of pairs to score per paradigm, the first in the table; null: all
-    seed: Seed | None = None  # toy, generated: seed for drawing pairs
-    per_paradigm: Pairs | None = None  # toy: number of pairs to draw per paradigm
-    vocabulary: str | None = None  # generated: words to use: run, study, or a file of words; null: all words
-    # generated: use only words that the sample, or the file with counts, contains at least this many times.
+    paradigms: list[str] | None = None  # paradigms to score; null: all paradigms
+    pairs: Pairs | None = None  # number of pairs to score per paradigm, from the top of the table; null: all pairs
+    seed: Seed | None = None  # seed for drawing pairs (toy and generated)
+    per_paradigm: Pairs | None = None  # number of pairs to draw per paradigm (toy)
+    vocabulary: str | None = None  # words to use (generated), as run, study, or a file of words; null: all words
+    # Use only words that the sample, or the file with counts, contains at least this many times (generated).
     min_count: Annotated[int, Meta(ge=1, le=10**12)] | None = None
-    language: str | None = None  # ISO 639 code: two letters, or three for a language without a two-letter code
-    ties: Ties | None = None  # what a tie counts as, unless the command line says so; null: wrong
-    unk_wrong: bool = False  # count an item as wrong if one of its texts contains <unk>
+    language: str | None = None  # ISO 639 code with two letters, or three if there is no two-letter code
+    ties: Ties | None = None  # what a tie counts as, unless the command line sets `ties`; null: wrong
+    unk_wrong: bool = False  # whether an item is wrong if one of its texts contains <unk>
 
     def __post_init__(self) -> None:
         check_name("benchmark.name", self.name)
@@ -140,22 +141,26 @@ class BenchmarkConfig:
                     f"benchmark.{name}={getattr(self, name)}: form={self.form} doesn't use this key. Leave it out."
                 )
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
-            raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null.")
+            raise ConfigError(
+                f"benchmark.delimiter={self.delimiter!r}: this is not a delimiter. Use one character, or null."
+            )
         different = len({label.casefold() for label in self.labels or ()})
         if self.labels is not None and (different < len(self.labels) or (different != 2 and not self.columns.options)):
             raise ConfigError(
-                f"benchmark.labels={self.labels}: must be two labels, first for good and then for bad sentences. With "
-                "benchmark.columns.options, give a different label for each option."
+                f"benchmark.labels={self.labels}: there must be two different labels. Write the label of good "
+                "sentences, and then the label of bad ones. For choices, write a different label for each option."
             )
         if self.separator is not None and not self.columns.context:
             raise ConfigError(
-                f"benchmark.separator={self.separator!r}: this is put between a context and an option. Name the column "
-                "with the contexts in benchmark.columns.context, or leave it out."
+                f"benchmark.separator={self.separator!r}: there is no context to separate. Set "
+                "benchmark.columns.context, or leave out this key."
             )
         if self.language is not None and not re.fullmatch("[a-z]{2,3}", self.language):
-            raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh.")
+            raise ConfigError(f"benchmark.language={self.language}: this is no ISO 639 code. Use a code such as en.")
         if self.paradigms == []:
-            raise ConfigError("benchmark.paradigms=[]: name at least one paradigm, or use null for all.")
+            raise ConfigError(
+                "benchmark.paradigms=[]: this list is empty. Name paradigms, or use null for all of them."
+            )
         if self.form == "generated":
             self._check_generated()
 
@@ -169,26 +174,28 @@ class BenchmarkConfig:
     def _check_generated(self) -> None:
         check_choice("benchmark.language", str(self.language), ("en", "zh"))
         if self.pairs is None or self.seed is None:
-            raise ConfigError(f"benchmark.pairs={self.pairs}, benchmark.seed={self.seed}: both must be numbers.")
+            raise ConfigError(
+                f"benchmark.pairs={self.pairs}, benchmark.seed={self.seed}: generated pairs need both. Set both."
+            )
         if self.vocabulary in SAMPLES and self.min_count is None:
             raise ConfigError(
-                f"benchmark.min_count=null with benchmark.vocabulary={self.vocabulary}: must be a number above 0."
+                f"benchmark.min_count=null: benchmark.vocabulary={self.vocabulary} needs a number above 0. Set one."
             )
 
     def chosen_paradigms(self, available: Collection[str]) -> list[str]:
-        """Return the requested paradigms, by default all. Raises ConfigError if one is not available."""
+        """Return the requested paradigms, or all by default. Raises ConfigError if one is not available."""
         for name in self.paradigms or ():
             if name not in available:
                 near = difflib.get_close_matches(name, available, n=3)
-                hint = f"Did you mean {' or '.join(near)}?" if near else f"It has {first_few(sorted(available))}."
-                raise ConfigError(f"benchmark.paradigms: {self.name} has no paradigm '{name}'. {hint}")
+                hint = f"Did you mean {' or '.join(near)}?" if near else f"Choose from {first_few(sorted(available))}."
+                raise ConfigError(f"benchmark.paradigms={name}: {self.name} has no paradigm with this name. {hint}")
         return list(available) if self.paradigms is None else list(dict.fromkeys(self.paradigms))
 
     @property
     def label(self) -> str:
-        """The name of folders: the benchmark's name, and settings that select some of its pairs ("blimp+pairs-10").
+        """The name of folders, with the benchmark's name and settings that select pairs, such as "blimp+pairs-10".
 
-        For generated pairs, it leaves out the settings of conf/benchmark/generated.yaml (1,000 pairs, seed 1 and
+        For generated pairs, the default settings of conf/benchmark/generated.yaml are left out (1,000 pairs, seed 1 and
         min_count 5).
         """
         parts = [self.name]
@@ -205,7 +212,7 @@ class BenchmarkConfig:
         return "+".join(parts)
 
     def _parts_of_generated(self) -> list[str]:
-        """Return language, vocabulary and seed as parts of a folder's name, such as "en" and "study-k5"."""
+        """Return language, vocabulary and seed as parts of a folder name, such as "en" and "study-k5"."""
         parts = [str(self.language)]
         if self.vocabulary in SAMPLES:
             parts.append(f"{self.vocabulary}-k{self.min_count}")
@@ -217,19 +224,21 @@ class BenchmarkConfig:
 
 @dataclass(kw_only=True)
 class DiagnosticConfig(BenchmarkConfig):
-    """A psycholinguistic diagnostic of Ettinger 2020, which tests what words a model expects after a context."""
+    """A psycholinguistic diagnostic from Ettinger 2020. It tests which words a model expects after a context."""
 
     has_pairs: ClassVar[bool] = False
-    # cprag: number of random orders of the first sentence's words, drawn with `seed`
+    # For cprag, the number of random orders of the first sentence's words, which are drawn with `seed`.
     shuffles: Annotated[int, Meta(ge=0, le=10**5)] | None = None
-    # straight: replace the curly quotes of the files by ' and ", for models that have never seen curly quotes
+    # `straight` replaces the files' curly quotes with ' and ", for models that have never seen curly quotes.
     quote_marks: Literal["as_published", "straight"]
-    top_words: Annotated[int, Meta(ge=1, le=10**6)]  # number of most probable words per context to keep in topk.parquet
+    top_words: Annotated[int, Meta(ge=1, le=10**6)]  # number of most probable words per context in topk.parquet
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.shuffles and self.seed is None:
-            raise ConfigError(f"benchmark.seed=null with benchmark.shuffles={self.shuffles}: must be a number.")
+            raise ConfigError(
+                f"benchmark.seed=null: benchmark.shuffles={self.shuffles} needs a seed. Set benchmark.seed to a number."
+            )
 
     def _fields_read(self) -> tuple[str, ...]:
         self.form = self.name
@@ -247,12 +256,12 @@ class SyntaxGymConfig(BenchmarkConfig):
     """A folder of SyntaxGym suites, whose formulas compare the surprisals of regions."""
 
     has_pairs: ClassVar[bool] = False
-    suites: list[str] | None = None  # names of the suites to score; null: all in the folder
+    suites: list[str] | None = None  # names of the suites to score; null: all suites in the folder
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.suites == []:
-            raise ConfigError("benchmark.suites=[]: name at least one suite, or use null for all.")
+            raise ConfigError("benchmark.suites=[]: this list is empty. Name at least one suite, or use null for all.")
 
     def _fields_read(self) -> tuple[str, ...]:
         check_choice("benchmark.name", self.name, (SYNTAXGYM,))
@@ -266,11 +275,11 @@ class SyntaxGymConfig(BenchmarkConfig):
 
 @dataclass(kw_only=True)
 class RatingColumnsConfig(ColumnsConfig):
-    """The names of the columns of a table of ratings, with one sentence per row or (good and bad) one pair per row."""
+    """The names of the columns in a table of ratings, with one sentence per row, or with one pair (good and bad)."""
 
     rating: str | None = None  # column with the rating, a number that is higher for better sentences
-    good_rating: str | None = None  # with good and bad: column with the rating of the good sentence
-    bad_rating: str | None = None  # with good and bad: column with the rating of the bad sentence
+    good_rating: str | None = None  # column with the rating of the good sentence, for tables of pairs
+    bad_rating: str | None = None  # column with the rating of the bad sentence, for tables of pairs
 
     def __post_init__(self) -> None:
         named = {name: column for name, column in vars(self).items() if column}
@@ -280,9 +289,10 @@ class RatingColumnsConfig(ColumnsConfig):
         has_pair = named.keys() - pair_id in (pair, pair | ratings)
         if not (has_sentence or has_pair) or len(set(named.values())) < len(named):
             raise ConfigError(
-                "benchmark.columns: give either sentence with rating, label or both (and pair_id if there is a label), "
-                "or good and bad (with good_rating and bad_rating, and pair_id, if you have them), all as different "
-                f"columns. You gave {', '.join(sorted(named)) or 'none'}."
+                f"benchmark.columns: the settings {', '.join(sorted(named)) or 'none'} don't describe a table of "
+                "ratings. For one sentence per row, set sentence, and rating or label or both (and pair_id if there is "
+                "a label). For one pair per row, set good and bad, and optionally good_rating with bad_rating, and "
+                "pair_id. All of them must be different columns."
             )
 
 
@@ -298,8 +308,8 @@ class RatingsConfig(BenchmarkConfig):
     def _fields_read(self) -> tuple[str, ...]:
         if not is_ratings(self.name):
             raise ConfigError(
-                f"benchmark.name={self.name}: the name of a table of ratings must be {RATINGS}, or begin with "
-                f"{RATINGS}_ (such as {RATINGS}_lau)."
+                f"benchmark.name={self.name}: a table of ratings can't have this name. Use {RATINGS}, or a name that "
+                f"begins with {RATINGS}_, such as {RATINGS}_lau."
             )
         self.form = RATINGS
         return (*OF_FILES, "columns", "labels")
@@ -310,7 +320,7 @@ class RatingsConfig(BenchmarkConfig):
 
 
 def is_ratings(name: str) -> bool:
-    """Return True if a benchmark's name is that of a table of ratings."""
+    """Return True if a benchmark with this name is a table of ratings."""
     return name == RATINGS or name.startswith(f"{RATINGS}_")
 
 

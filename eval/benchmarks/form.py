@@ -1,10 +1,10 @@
-"""The forms of benchmarks: functions that turn files into tables of pairs (load.py).
+"""Define the forms of benchmarks, which are functions that turn files into tables of pairs (load.py).
 
     @form("mine", fields=("path",))
     def read(config: BenchmarkConfig) -> Iterable[Table]: ...
 
-A form is registered, here or in a plug-in, under the name that `benchmark.form` takes. Most files of pairs need no form
-of their own, because the form `pairs` reads them by the columns that a YAML file names.
+Forms are registered here or in plug-ins. `benchmark.form` chooses one by its name. Most files of pairs don't need a new
+form, because the form `pairs` can read them if a YAML file names their columns.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ form("pairs", (*OF_FILES, "columns", "labels", "rename", "separator"))(tables)
 
 @form("climp", ("path", "files", "columns"))
 def climp(config: BenchmarkConfig) -> Iterator[Table]:
-    """Yield CLiMP's files. The file of ba_construction has only sentences, alternately good and bad."""
+    """Yield CLiMP's files. The file of ba_construction only contains sentences, which are good and bad in turn."""
     for file in local_files(config):
         rows = file_rows(file, header=not (bare := file.name.startswith("ba_construction")))
         if bare:

@@ -1,4 +1,4 @@
-"""Read benchmarks as tables of minimal pairs. A YAML file in conf/benchmark/ says what the columns contain."""
+"""Read benchmarks as tables of minimal pairs. YAML files in conf/benchmark/ describe their columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from pairscale.errors import InputError, first_few
 from pairscale.files import sha256_json
 from pairscale.progress import with_progress
 
-# The usual names of columns in BLiMP and its relatives, which are tried if the configuration doesn't name a column.
+# The usual names of columns in BLiMP and similar benchmarks. They are tried if the configuration doesn't name a column.
 USUAL = {
     "good": ("good", "sentence_good", "good_sentence"),
     "bad": ("bad", "sentence_bad", "bad_sentence"),
@@ -46,8 +46,9 @@ _READERS = {
     **dict.fromkeys(("lexically_identical", *_PARTS), flag_of),
     **dict.fromkeys(("field", *chain(*_PARTS.values())), part_of),
 }
-# Columns that don't count as the user's own: ours, and simple_LM_method, which is true for all of BLiMP's pairs.
-_OF_CHOICES = ["options", "contexts", "gold", "ties", "unk_wrong"]  # the user's own columns with such names are renamed
+# The user's own columns with these names are renamed.
+_OF_CHOICES = ["options", "contexts", "gold", "ties", "unk_wrong"]
+# Columns that aren't the user's own. BLiMP's simple_LM_method is one of them, because it is true for all pairs.
 _NEVER_OWN = {*ITEMS.names, "", "simple_LM_method"}.difference(_OF_CHOICES)
 _DTYPES = {item.name: "boolean" if pa.types.is_boolean(item.type) else "str" for item in ITEMS}
 _DTYPES |= {"options": "object", "contexts": "object", "gold": "Int32"}
@@ -60,10 +61,10 @@ class Benchmark:
 
     Attributes:
         name: Name of the benchmark.
-        pairs: One row per pair, by paradigm and then in the source's order, with the columns of
+        pairs: One row per pair, sorted by paradigm and then in the source's order, with the columns of
             eval.scores.schemas.ITEMS and the user's own columns. (paradigm, pair_id) is unique.
-        digest: SHA-256 of paradigm, pair_id, phenomenon and both sentences of all pairs, and of options and contexts.
-        origin: How pairs were generated (`origin_of` in eval/benchmarks/generated).
+        digest: SHA-256 digest of paradigm, pair_id, phenomenon, both sentences, options and contexts of all pairs.
+        origin: The origin of generated pairs (`origin_of` in eval/benchmarks/generated).
         unavailable: For each paradigm without pairs, the reason.
         notes: Sentences about anything unusual.
     """
@@ -78,11 +79,11 @@ class Benchmark:
 
     @property
     def described(self) -> dict[str, Any]:
-        """What score files record about the benchmark."""
+        """The metadata about the benchmark in score files."""
         return {"name": self.name, "digest": self.digest, **self.origin}
 
     def words(self, reference: str) -> dict[str, int]:
-        """Return the number of words of each sentence according to a reference tokenizer. Words are counted once."""
+        """Return the number of words in each sentence, counted by a reference tokenizer. Counts are cached."""
         if reference not in self._words:
             table = compared(self.pairs)
             texts = dict.fromkeys([*table["good"], *table["bad"]])
@@ -94,23 +95,23 @@ class Benchmark:
 def benchmark_of(config: BenchmarkConfig, paths: PathsConfig, run: Mapping[str, Any]) -> Benchmark:
     """Return the pairs of a benchmark for a run. Each benchmark is read only once per process.
 
-    `run` is the run's configuration, whose sample can be the vocabulary of generated pairs. Raises the errors of
-    `load_benchmark` and `resolved`.
+    `run` is the run's configuration, because its sample can be the vocabulary of generated pairs. Raises the same
+    errors as `load_benchmark` and `resolved`.
     """
     return loaded_benchmark(msgspec.json.encode(resolved(config, run, paths.runs, paths.store)))
 
 
 @lru_cache(maxsize=2)
 def loaded_benchmark(config: bytes) -> Benchmark:
-    """Read a benchmark, given by its configuration as JSON, only once in a process that scores many runs."""
+    """Read a benchmark, given its configuration as JSON. It is read only once in a process that scores many runs."""
     return load_benchmark(msgspec.json.decode(config, type=BenchmarkConfig))
 
 
 def load_benchmark(config: BenchmarkConfig) -> Benchmark:
     """Read the pairs of a benchmark.
 
-    Raises InputError, with file and line, if data are missing or damaged, and ConfigError if the configuration doesn't
-    fit the data.
+    Raises InputError, with file and line, if data are missing or damaged. Raises ConfigError if the configuration
+    doesn't fit the data.
     """
     source = forms()[str(config.form)].read(config)
     if isinstance(source, Generated):
@@ -137,16 +138,16 @@ def _digest(pairs: pd.DataFrame) -> str:
 
 
 def _same_note(name: str, pairs: pd.DataFrame) -> str | None:
-    """Return a note on pairs whose sentences are the same; None if there are none, or if all are known faults."""
+    """Return a note about pairs of two equal sentences, or None if there are none or all are known faulty pairs."""
     same = pairs[identical(pairs)]
     if len(same) == (faulty_pairs(name, pairs)["reason"] == "same_sentence").sum():
         return None
     few = first_few([f"{row.paradigm} {row.pair_id}" for row in same.itertuples()], 5)
-    return f"{len(same)} of {len(pairs):,} pairs have the same sentence twice, so every model ties: {few}."
+    return f"{len(same)} of {len(pairs):,} pairs have two equal sentences, so every model ties: {few}."
 
 
 def drawn_pairs(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.int64]:
-    """Draw `count` pairs (or "all") from each paradigm, the same for every model; return their ascending positions."""
+    """Draw `count` pairs (or "all") from each paradigm, which are the same for every model. Return sorted positions."""
     if count == "all":
         return np.arange(len(pairs))
     rng = np.random.default_rng(seed)
@@ -155,14 +156,14 @@ def drawn_pairs(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.in
 
 
 def _read_pairs(found: Iterable[Table], config: BenchmarkConfig) -> pd.DataFrame:
-    """Return the pairs of tables by paradigm and then in their order, with the columns of ITEMS and the user's own.
+    """Return the pairs of tables, sorted by paradigm, with the columns of ITEMS and the user's own columns.
 
-    Without a column of ids, pairs are numbered from 0 in each paradigm. Raises InputError for missing columns, invalid
-    cells, labelled sentences that don't form pairs, and duplicate ids.
+    If there is no column of ids, pairs are numbered from 0 in each paradigm. Raises InputError for missing columns,
+    invalid cells, labelled sentences that don't form pairs, and duplicate ids.
     """
     tables = [_read_table(table, config) for table in found]
     if not tables:
-        raise InputError(f"benchmark={config.name}: has no tables.")
+        raise InputError(f"benchmark={config.name}: this benchmark has no tables. Check benchmark.path.")
     pairs = pd.concat(tables)
     numbers = pairs.groupby("paradigm").cumcount().astype(str)
     pairs["pair_id"] = pairs["pair_id"].where(pairs["pair_id"].notna(), numbers) if "pair_id" in pairs else numbers
@@ -171,18 +172,17 @@ def _read_pairs(found: Iterable[Table], config: BenchmarkConfig) -> pd.DataFrame
     if (twice := pairs.duplicated(_KEY).to_numpy()).any():
         paradigm, pair_id = pairs[_KEY].iloc[int(twice.argmax())]
         raise InputError(
-            f"{pairs.index[int(twice.argmax())]}: paradigm {paradigm} has two pairs {pair_id}. Each needs its own id."
+            f"{pairs.index[int(twice.argmax())]}: paradigm {paradigm} has two pairs with the id {pair_id}. Give every "
+            "pair in a paradigm a different id."
         )
     phenomena = pairs.groupby("paradigm")["phenomenon"].unique()
     for name, several in phenomena[phenomena.str.len() > 1].items():
-        raise InputError(
-            f"Paradigm {name} is in the phenomena {' and '.join(several)}, but a paradigm must belong to only one."
-        )
+        raise InputError(f"The paradigm {name} belongs to the phenomena {' and '.join(several)}. Choose one of them.")
     return pairs.sort_values("paradigm", kind="stable", ignore_index=True)
 
 
 def _read_table(table: Table, config: BenchmarkConfig) -> pd.DataFrame:
-    """Return the pairs of one table, one row per pair, indexed by their places."""
+    """Return the pairs of one table, with one row per pair, indexed by the rows' places."""
     cells = table_of(table.rows)
     if "file" in {name for value in vars(config.columns).values() for name in listed(value)} - {*cells}:
         cells["file"] = table.name
@@ -213,54 +213,57 @@ def _read_table(table: Table, config: BenchmarkConfig) -> pd.DataFrame:
 
 
 def _columns(there: Sequence[str], columns: ColumnsConfig, source: str) -> dict[str, list[str]]:
-    """Return the names of the columns with each kind of contents.
+    """Return the names of the columns for each key of USUAL and _READERS that the table has.
 
-    Raises InputError if a named column is missing, if two columns have usual names for the same thing, or if there are
-    no columns with sentences.
+    Raises InputError if a named column is missing, if two columns have usual names for the same key, or if there are no
+    columns with sentences.
     """
     found = {name: [name] for name in _READERS if name in there and name not in vars(columns)}
     for name, value in vars(columns).items():
         usual = [] if (columns.sentence or columns.options) and name in SIDES else USUAL.get(name, ())
         named = [column for column in usual if column in there] if value is None else value or []
         found[name] = [named] if isinstance(named, str) else named
-        problem = [f"no column '{column}' (benchmark.columns.{name})" for column in found[name] if column not in there]
+        missing = [column for column in found[name] if column not in there]
+        problem = [f"there is no column '{column}', which benchmark.columns.{name} names" for column in missing]
         if value is None and len(named) > 1:
-            problem.append(f"both {' and '.join(named)} could be the {name}; choose one with benchmark.columns.{name}")
+            problem.append(f"both {' and '.join(named)} could be the {name}. Choose one with benchmark.columns.{name}")
         if value is None and not named and usual and name in SIDES:
             problem.append(
-                f"no column {' or '.join(usual)} for the {name} sentence; name it with benchmark.columns.{name}, or "
-                "use benchmark.columns.sentence and .label if each row has one sentence"
+                f"there is no column {' or '.join(usual)} for the {name} sentence. Set benchmark.columns.{name}, or "
+                "set benchmark.columns.sentence and .label if each row has one sentence"
             )
         if problem:
             hint = "If these look wrong, check benchmark.delimiter and benchmark.header."
-            raise InputError(f"{source}: {problem[0]}. The columns are: {', '.join(there)}. {hint}")
+            raise InputError(f"{source}: {problem[0]}. The columns are {', '.join(there)}. {hint}")
     return {name: names for name, names in found.items() if names}
 
 
 def _own_text(cell: Any) -> str | None:
-    """Return a cell of the user's own columns as text that can be written to a file."""
+    """Convert a cell of the user's own columns to text that can be written to a file. Return None if it is empty."""
     return None if cell is None else str(cell).encode("utf-8", "replace").decode() or None
 
 
 def _joined(rows: pd.DataFrame, own: pd.DataFrame, labels: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Join good and bad rows to pairs, by paradigm and pair_id, or in turns if there are no ids.
+    """Join good and bad rows to pairs, by paradigm and pair_id, or in turn if there are no ids.
 
-    Returns the pairs, and those of the user's own cells that are the same in both rows.
+    Return the pairs, and the user's own columns with the cells that are the same in both rows.
     """
     sides = rows["label"].map(dict(zip(map(str.casefold, labels), SIDES, strict=True))).to_numpy()
     wrong, turns = pd.isna(sides), ""
     number = rows.groupby("paradigm").cumcount()
     if by_turns := "pair_id" not in rows:
         wrong = sides != np.where(number % 2, "bad", "good")
-        turns = " in turns, because there is no benchmark.columns.pair_id"
+        turns = " in turn, or set benchmark.columns.pair_id"
     for at in np.flatnonzero(wrong).tolist():
-        raise InputError(f"{rows.index[at]}: label {rows['label'].iat[at]}: must be {' or '.join(labels)}{turns}.")
+        raise InputError(
+            f"{rows.index[at]}: the label {rows['label'].iat[at]} isn't valid here. Use {' and '.join(labels)}{turns}."
+        )
     ids = number // 2 if by_turns else rows["pair_id"]
     pair = rows.groupby(["paradigm", ids], sort=False).ngroup().to_numpy()
     counts = pd.DataFrame({side: sides == side for side in SIDES}).groupby(pair).sum()
     for faulty, (good, bad) in counts[(counts != 1).any(axis=1)].iterrows():
         at = int(np.flatnonzero(pair == faulty)[-1])
-        raise InputError(f"{rows.index[at]}: its pair has {good} good and {bad} bad sentences, but must have one each.")
+        raise InputError(f"{rows.index[at]}: the pair has {good} good and {bad} bad sentences. Write one of each.")
     order = np.argsort(pair, kind="stable")
     good, bad = (order[sides[order] == side] for side in SIDES)
     sentences = rows.pop("sentence").to_numpy()

@@ -2,7 +2,7 @@
 
     the noun.n[kind=person] {auxiliary.n[use=perfect] / auxiliary.-n[use=perfect]} Core[participle, n, g] .
 
-The notation is that of corpora/grammar/symbols.py. Braces contain the contrast, {good / bad}. Everything outside braces
+For the notation, see corpora/grammar/symbols.py. Braces contain the contrast, {good / bad}. Everything outside braces
 is the same in both sentences. Two forms from a table with the same conditions are forms of the same word, and so are
 two forms with the same label. "*" before a symbol marks the word that the two-prefix method compares.
 """
@@ -20,15 +20,15 @@ from pairscale.errors import InputError
 
 KEYS = ("phenomenon", "field", "prefix", "skeleton")  # CLiMP's paradigms have no field
 PREFIX_METHODS = ("one", "two", "none")
-ATTEMPTS = 20_000  # draws without a new pair after which a paradigm counts as exhausted
-FIRST_ATTEMPTS = 4_000  # the same for the first pair, because a paradigm that takes longer never reaches hundreds
+ATTEMPTS = 20_000  # number of draws without a new pair after which a paradigm is considered exhausted
+FIRST_ATTEMPTS = 4_000  # the same for the first pair, because a paradigm that needs more never reaches hundreds
 REFILL = 500  # draws that each new pair adds, which limits the average number of draws per pair
 
 _CONTRAST = re.compile(r"\{([^{}]*)\}")
 _MACRO = re.compile(r"\$([A-Za-z_]+)")
 T = TypeVar("T")
-# A skeleton with values for its variables, whose sides are the good and the bad sentence, and the number of parts of
-# the good sentence before the critical word.
+# A skeleton with values for its variables, and the number of parts before the critical word of the good sentence. The
+# sides of the skeleton are the good and the bad sentence.
 Skeleton = tuple[Frame, int | None]
 
 
@@ -37,18 +37,19 @@ class Exhausted(InputError):
 
 
 class Paradigm:
-    """A paradigm: its phenomenon, its prefix method, and its skeletons, one of which is drawn for each pair.
+    """A paradigm with its phenomenon, its prefix method, and skeletons, one of which is drawn for each pair.
 
-    `left_out` has the values of variables for which no row fits a skeleton, and the reason.
+    `left_out` maps skeletons with values of variables to the reason why they can't be filled.
     """
 
     def __init__(self, name: str, description: Mapping[str, Any], grammar: Grammar, where: str | None = None):
-        """Read a description. Raises InputError, which begins with `where` (by default its name), if it is invalid."""
+        """Read a description. Raises InputError, with a message that begins with `where`, if it is invalid."""
         self.name = name
         self._where = where or f"paradigms.yaml: {name}"
         if {*description, "field"} != set(KEYS) or description["prefix"] not in PREFIX_METHODS:
             raise InputError(
-                f"{self._where}: must have the keys {', '.join(KEYS)}, with prefix {'|'.join(PREFIX_METHODS)}."
+                f"{self._where}: the keys of this paradigm are wrong. Write the keys {', '.join(KEYS)}, and set prefix "
+                f"to one, two or none."
             )
         self.phenomenon: str = description["phenomenon"]
         self.field: str | None = description.get("field")
@@ -67,7 +68,7 @@ class Paradigm:
     ) -> Iterator[dict[str, Any]]:
         """Yield `count` different pairs, with the keys of BLiMP's JSON Lines.
 
-        Pairs for which `refused` (good, bad) returns a reason are skipped. Raises Exhausted, with the most frequent
+        If `refused` (good, bad) returns a reason, the pair is skipped. Raises Exhausted, with the most frequent
         reasons, after ATTEMPTS draws without a new pair, or FIRST_ATTEMPTS draws without any pair.
         """
         seen: set[str] = set()
@@ -76,9 +77,9 @@ class Paradigm:
         written = self._grammar.spelling.text
         while len(seen) < count:
             if not left:
-                reasons = "; ".join(f"{number:,} {reason}" for reason, number in against.most_common(3))
+                reasons = "; ".join(f"{number:,} because {reason}" for reason, number in against.most_common(3))
                 draws = f"{against.total():,} further draws were rejected"
-                raise Exhausted(f"{self._where}: no more than {len(seen)} pairs can be drawn; {draws} ({reasons})")
+                raise Exhausted(f"{self._where}: only {len(seen)} pairs can be drawn. {draws} ({reasons})")
             left -= 1
             try:
                 good, bad, critical = self._draw(rng)
@@ -110,12 +111,12 @@ class Paradigm:
     def _unfit(self, good: list[str], bad: list[str], seen: bool) -> str | None:
         length = self._grammar.spelling.length
         if len(good) != len(bad) or length(good) != length(bad):
-            return "of unequal length"
+            return "the sentences have different lengths"
         if self._grammar.length is not None and len(good) not in self._grammar.length:
-            return "too short or too long"
+            return "the sentences are too short or too long"
         if good == bad:
-            return "of two equal sentences"
-        return "drawn before" if seen else None
+            return "the sentences are equal"
+        return "the good sentence was drawn before" if seen else None
 
     def _prefixes(self, good: list[str], bad: list[str], critical: int | None) -> dict[str, str]:
         written = self._grammar.spelling.text
@@ -129,7 +130,7 @@ class Paradigm:
         return dict(zip(names, (written(good[:critical]), written(bad[:critical]), good[critical]), strict=True))
 
     def _draw(self, rng: random.Random) -> tuple[list[str], list[str], int | None]:
-        """Return the spelt words of both sentences, and the index of the critical word. Raises NothingFits."""
+        """Return the words of both sentences, and the critical word's index. Raises NothingFits if no words fit."""
         frame, before_critical = _one_of(_one_of(self._skeletons, rng), rng)
         contents = self._grammar.fill(frame, rng)
         if self._grammar.lexicon.distinct:
@@ -147,30 +148,32 @@ class Paradigm:
                 rows = [content] if draw.symbol.name in self._grammar.lexicon.distinct else []
             for row in rows:
                 if id(row) in used:
-                    raise NothingFits(f"with two of {draw.symbol} alike")
+                    raise NothingFits(f"the word for {draw.symbol} occurs twice")
                 used.add(id(row))
 
     def _with_macros(self, text: str) -> list[str]:
-        """Return a skeleton with all combinations of the texts of its macros."""
+        """Return the skeleton once for each combination of its macros' texts."""
         macro = _MACRO.search(text)
         if not macro:
             return [text]
         if macro[1] not in self._grammar.macros:
             available = ", ".join(self._grammar.macros) or "none"
-            raise InputError(f"{self._where}: '{macro[0]}': no such macro in grammar.yaml. Available: {available}.")
+            raise InputError(
+                f"{self._where}: grammar.yaml has no macro '{macro[0]}'. Define it there. Existing macros: {available}."
+            )
         before, after = text[: macro.start()], text[macro.end() :]
         return [full for one in self._grammar.macros[macro[1]] for full in self._with_macros(before + one + after)]
 
     def _bind(self, text: str) -> list[Skeleton]:
         good: list[Symbol] = []
         bad: list[Symbol] = []
-        shared: list[tuple[int, int]] = []  # indices in good and in bad of the symbols that both have
+        shared: list[tuple[int, int]] = []  # indices in good and in bad of the common symbols
         before_critical = None
         for index, piece in enumerate(_CONTRAST.split(text)):
             if index % 2:
                 sides = piece.split("/")
                 if len(sides) != 2:
-                    raise InputError(f"{self._where}: '{{{piece}}}' must have the form {{good / bad}}.")
+                    raise InputError(f"{self._where}: '{{{piece}}}' must have two sides: {{good / bad}}.")
                 good += parse_symbols(sides[0], self._where)
                 bad += parse_symbols(sides[1], self._where)
                 continue
@@ -182,7 +185,8 @@ class Paradigm:
                 bad += good[-1:]
         if (before_critical is None) == (self.prefix == "two"):
             raise InputError(
-                f"{self._where}: with prefix two, '*' must mark the critical word; otherwise it must not occur: {text}"
+                f"{self._where}: '*' is needed with prefix two, and can't be used otherwise. Mark the critical word "
+                f"with '*', or remove '*', in {text}"
             )
         skeletons = []
         try:
@@ -199,14 +203,14 @@ class Paradigm:
 
 
 def _words(content: Row | list[str], form: str | None) -> list[str]:
-    """Return the words of a phrase, or a form of a table's row."""
+    """Return the words of a phrase, or one form from a table's row."""
     return content if isinstance(content, list) else [content[str(form)]]
 
 
 def _keyed(
     side: int, symbols: Sequence[Symbol], shared: Sequence[tuple[int, int]], binding: Binding
 ) -> list[tuple[Hashable, Symbol]]:
-    """Return the symbols of one side with keys: the label, the place in both sides, or the kind and number."""
+    """Return one side's symbols with keys, which are a label, a place that both sides share, or a kind and number."""
     numbers = {places[side]: -number for number, places in enumerate(shared, start=1)}
     counts: Counter[Symbol] = Counter()
     keyed: list[tuple[Hashable, Symbol]] = []

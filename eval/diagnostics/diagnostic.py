@@ -1,9 +1,9 @@
-"""The registry of diagnostics. A diagnostic is a class that reads its questions and measures a model's answers.
+"""Register diagnostics. A diagnostic is a class that reads its questions and evaluates a model's answers.
 
     @diagnostic("mine")
     class Mine(Diagnostic): ...
 
-This module doesn't import the configuration, because that checks `benchmark.name` against the registry.
+This module doesn't import the configuration, because the configuration checks `benchmark.name` with this module.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from pairscale.plugins import load_plugins
 if TYPE_CHECKING:
     import pandas as pd
 
-Question = dict[str, Any]  # columns of eval.diagnostics.questions.QUESTIONS; columns without a value can be left out
+Question = dict[str, Any]  # values by column of eval.diagnostics.questions.QUESTIONS; empty columns can be left out
 
 
 class Diagnostic(ABC):
-    """Base class of diagnostics: their questions, and what their papers report about the answers."""
+    """The base class of diagnostics. Subclasses define the questions and the outcomes that papers report."""
 
     @abstractmethod
     def questions(self, config: Any) -> Iterator[Question]:
-        """Yield the questions in `config.path` (a DiagnosticConfig). Raises InputError, with file and line."""
+        """Yield the questions in `config.path` (a DiagnosticConfig). Raises InputError if a file is invalid."""
 
     @abstractmethod
     def outcomes(self, cloze: pd.DataFrame) -> pd.DataFrame:
-        """Return the outcomes that the paper averages, in its order, with the columns OUTCOMES (measures.py).
+        """Return the outcomes that the paper averages, in the paper's order, with the columns OUTCOMES (measures.py).
 
         `cloze` has the columns of eval.scores.schemas.CLOZE.
         """
@@ -52,7 +52,7 @@ def diagnostic(name: str) -> Callable[[D], D]:
 
 
 def diagnostics() -> Mapping[str, Diagnostic]:
-    """Return all diagnostics by name: those of ettinger.py and those of plug-ins."""
+    """Return all diagnostics by name, from ettinger.py and from plug-ins."""
     import_module("eval.diagnostics.ettinger")
     load_plugins()
     return _DIAGNOSTICS

@@ -1,4 +1,4 @@
-"""The diagnostics of Ettinger 2020: CPRAG-102 (section 7), ROLE-88 (section 8) and NEG-136 (section 9)."""
+"""Define the diagnostics of Ettinger 2020, CPRAG-102 (section 7), ROLE-88 (section 8) and NEG-136 (section 9)."""
 
 import re
 from collections import Counter
@@ -31,11 +31,11 @@ class CpragRow(Item):
 
 @diagnostic("cprag")
 class Cprag(Diagnostic):
-    """Contexts of two sentences, also perturbed as in section 7.1.
+    """The contexts of CPRAG-102, which have two sentences and are also perturbed as in section 7.1.
 
-    Details that the paper doesn't specify follow the authors' script (github.com/aetting/lm-diagnostics). With
-    truncation, only the last two words of the second sentence are kept. With shuffling, the words of the first sentence
-    are in a random order, with the final mark at the end. Each trial has one order, with and without truncation.
+    Details that the paper doesn't specify follow the authors' script (github.com/aetting/lm-diagnostics). Truncation
+    keeps only the last two words of the second sentence. Shuffling puts the words of the first sentence in a random
+    order, with the final mark at the end. Each trial uses one order, with and without truncation.
     """
 
     def questions(self, config: DiagnosticConfig) -> Iterator[Question]:
@@ -56,7 +56,7 @@ class Cprag(Diagnostic):
                 yield {**expected, "condition": condition, "trial": drawn, "context": context}
 
     def outcomes(self, cloze: pd.DataFrame) -> pd.DataFrame:
-        """Return the outcomes of tables 4 and 5."""
+        """Return the outcomes for tables 4 and 5."""
         expected = cloze[cloze["role"] == "expected"]
         ranked = pd.concat([expected[expected["condition"] == condition] for condition in CONDITIONS])
         wide = by_role(cloze[cloze["condition"] == "original"], "item")
@@ -86,17 +86,19 @@ class RoleRow(Item):
 
 @diagnostic("role")
 class Role(Diagnostic):
-    """Pairs of contexts "which X the Y had" with reversed roles, also perturbed as in section 8.1.
+    """Pairs of contexts "which X the Y had" with reversed roles, which are also perturbed as in section 8.1.
 
-    X is replaced by "one" (generic object), and Y by "other" (generic subject). The word to predict is the first word
-    of an expected phrase ("worked for").
+    X is replaced by "one" (generic object), and Y is replaced by "other" (generic subject). The word to predict is the
+    first word of an expected phrase, such as "worked" in "worked for".
     """
 
     def questions(self, config: DiagnosticConfig) -> Iterator[Question]:
         rows = read_rows(config, "ROLE-88.tsv", RoleRow)
         sides = Counter((row.item[:-2], row.target) for row in rows)
         if alone := [pair for (pair, _), count in sides.items() if count != 2]:
-            raise InputError(f"{config.path}: {alone[0]}-a and {alone[0]}-b must both exist and have the same target.")
+            raise InputError(
+                f"{config.path}: {alone[0]}-a and {alone[0]}-b must both exist and have the same target. Correct them."
+            )
         for row in rows:
             expected = list(dict.fromkeys(phrase.split()[0] for phrase in row.expected.split("|") if phrase.strip()))
             for condition, replacement in (
@@ -113,7 +115,7 @@ class Role(Diagnostic):
             yield {**asked, "candidate": row.target, "role": "target", "cloze": row.tgt_cloze}
 
     def outcomes(self, cloze: pd.DataFrame) -> pd.DataFrame:
-        """Return the outcomes of tables 7, 8 and 9. The bins are quarters of the contexts by their highest cloze."""
+        """Return the outcomes for tables 7, 8 and 9. The bins are quarters of the contexts, by their highest cloze."""
         expected = cloze[cloze["role"] == "expected"]
         original = expected[expected["condition"] == "original"]
         edges = np.percentile(original.drop_duplicates("item")["cloze"], [25, 50, 75, 100])
@@ -153,7 +155,7 @@ class NaturalRow(NegRow):
 
 @diagnostic("neg")
 class Neg(Diagnostic):
-    """Affirmative and negative sentences, simple and natural. "(a|an)" is resolved by the word's first letter."""
+    """Affirmative and negative sentences, simple and natural. The word's first letter decides between "a" and "an"."""
 
     def questions(self, config: DiagnosticConfig) -> Iterator[Question]:
         for simple in read_rows(config, "NEG-136-SIMP.tsv", SimpleRow):
@@ -162,7 +164,7 @@ class Neg(Diagnostic):
             yield from _polarities("nat", natural, natural.licensing)
 
     def outcomes(self, cloze: pd.DataFrame) -> pd.DataFrame:
-        """Return the outcomes of tables 11, 12 and 14 and of the shares in section 9.4."""
+        """Return the outcomes for tables 11, 12 and 14, and for the shares in section 9.4."""
         true = cloze[(cloze["condition"] == "simp_affirmative") & (cloze["role"] == "true")]
         wide = by_role(cloze, ["condition", "group", "item"])
         margin = wide["true"] - wide["false"]

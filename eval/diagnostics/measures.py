@@ -4,7 +4,7 @@ accuracy@k       share of contexts for which an expected word is among the k mos
 sensitivity      share of items for which the right word, or context, has the higher probability
 sensitivity>.01  the same with a difference of more than .01 in probability (sections 7.2, 8.2 and 9.2)
 
-A word that the model cannot express counts as an error; `known` is the share without such items.
+If the model cannot express a word, this is counted as an error. `known` is the share without such items.
 """
 
 import numpy as np
@@ -20,19 +20,20 @@ OUTCOMES = ["level", "name", "trial", "item", "right", "tie", "known"]
 
 
 def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return everything that the paper reports for one diagnostic, in the order of its tables.
+    """Compute all measures that the paper reports for one diagnostic, in the order of its tables.
 
     Args:
         benchmark: The diagnostic (cprag, role or neg).
         rows: The model's answers, with the columns of eval.scores.schemas.CLOZE.
 
     Returns:
-        A table with the columns MEASURES: level (such as accuracy@1), name (of the condition or part), items (their
-        number), accuracy (0 to 1), low and high (Wilson's 95% interval for new items), ties (in sensitivity, counted
-        as errors; <unk> can make two contexts the same to a model), trials and sd (for conditions drawn at random, the
-        number of trials and their standard deviation, divided by n as in the paper; accuracy is their mean), unknown
-        (number of items with a word that the model cannot express), known_items and known (number and accuracy of the
-        other items).
+        A table with the columns MEASURES. `level` is the measure (such as accuracy@1), and `name` is the condition or
+        part. `items` is the number of items. `accuracy` is from 0 to 1, and `low` and `high` are Wilson's 95%
+        confidence interval for new items. `ties` is the number of ties in sensitivity, which are counted as errors.
+        They can occur because `<unk>` makes two contexts the same to a model. `trials` is the number of trials, for
+        conditions drawn at random. `accuracy` is then their mean, and `sd` their standard deviation, divided by n as in
+        the paper. `unknown` is the number of items with a word that the model cannot express. `known_items` and `known`
+        are the number and the accuracy of the other items.
     """
     keys = ["level", "name"]
     outcomes = diagnostics()[benchmark].outcomes(rows)
@@ -50,12 +51,12 @@ def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_role(cloze: pd.DataFrame, index: str | list[str]) -> pd.DataFrame:
-    """Return probabilities with one column per role."""
+    """Return the probabilities of candidates, with one column per role."""
     return cloze.assign(group=cloze["group"].fillna("")).pivot(index=index, columns="role", values="prob")
 
 
 def accuracy_outcomes(expected: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
-    """Return the outcomes (OUTCOMES) of contexts for accuracy@1 and accuracy@5. `names` has the part of each row."""
+    """Return the outcomes (OUTCOMES) of contexts for accuracy@1 and accuracy@5. `names` contains each row's part."""
     rows = expected.assign(name=names).astype({"trial": float, "rank": float})
     best = rows.groupby(["name", "trial", "item"], sort=False, dropna=False, as_index=False).agg(
         rank=("rank", "min"), known=("expressible", "any")
@@ -66,7 +67,7 @@ def accuracy_outcomes(expected: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
 def sensitivity_outcomes(margin: pd.Series, name: str) -> pd.DataFrame:
     """Return the outcomes of items for sensitivity.
 
-    `margin` is the difference in probability between the right and the wrong word or context; NaN if unknown.
+    `margin` is the difference in probability between the right and the wrong word or context, or NaN if unknown.
     """
     rows = pd.DataFrame({"margin": margin.to_numpy(), "item": [f"{at}:{i}" for at, i in enumerate(margin.index)]})
     rows = rows.assign(name=name, trial=np.nan, tie=rows["margin"] == 0, known=rows["margin"].notna())

@@ -1,4 +1,4 @@
-"""Read the questions of a diagnostic, which are contexts and candidates for the next word, from files.
+"""Read the questions of a diagnostic from files. A question is a context with a candidate for the next word.
 
 This module doesn't import torch.
 """
@@ -24,8 +24,8 @@ from pairscale.sizes import plural
 if TYPE_CHECKING:
     from eval.scorers.next_words import NextWords
 
-QUESTIONS = CLOZE.names[: CLOZE.names.index("prob")]  # columns with questions; the other columns of CLOZE are answers
-Filled = Annotated[str, msgspec.Meta(pattern=r"[^\s|]")]  # a cell that is not empty and may have words separated by |
+QUESTIONS = CLOZE.names[: CLOZE.names.index("prob")]  # columns with questions; CLOZE's other columns are answers
+Filled = Annotated[str, msgspec.Meta(pattern=r"[^\s|]")]  # a cell that isn't empty; words can be separated by |
 
 
 class Item(msgspec.Struct):
@@ -40,7 +40,8 @@ T = TypeVar("T", bound=Item)
 def load_questions(config: DiagnosticConfig) -> Items:
     """Read the questions of a diagnostic, one per row, with the columns QUESTIONS.
 
-    Raises InputError for missing files and (with the line) invalid rows, and ConfigError for an unknown diagnostic.
+    Raises InputError for missing files and, with the line, for invalid rows. Raises ConfigError for an unknown
+    diagnostic.
     """
     check_choice("benchmark.name", config.name, diagnostics())
     cells = [[question.get(name) for name in QUESTIONS] for question in diagnostics()[config.name].questions(config)]
@@ -61,11 +62,12 @@ def candidates(questions: pd.DataFrame) -> dict[str, list[str]]:
 def read_rows(config: DiagnosticConfig, name: str, schema: type[T]) -> list[T]:
     """Read the rows of the file `name`, a tab-separated table whose columns `schema` declares.
 
-    Raises InputError for a missing or empty file, a repeated item, and (with the line) an invalid row.
+    Raises InputError if the file is missing or empty, or if an item is repeated. Also raises it, with the line, if a
+    row is invalid.
     """
     file = given_path(config.name, config.path, f" with {name}", f" with {name}") / name
     if not file.is_file():
-        raise InputError(f"benchmark.path={config.path}: there is no file {name} in this folder ({file}).")
+        raise InputError(f"benchmark.path={config.path}: this folder contains no file {name}. Correct the path.")
     rows: dict[str, T] = {}
     for where, cells in file_rows(file, "\t", quotes=False):
         if config.quote_marks == "straight":
@@ -73,17 +75,19 @@ def read_rows(config: DiagnosticConfig, name: str, schema: type[T]) -> list[T]:
         try:
             row = msgspec.convert(cells, schema, strict=False)
         except msgspec.ValidationError as reason:
-            raise InputError(f"{where}: this row differs from the format of the published {name} ({reason}).") from None
+            raise InputError(
+                f"{where}: this row isn't in the format of the published {name} ({reason}). Correct it."
+            ) from None
         if row.item in rows:
-            raise InputError(f"{where}: item {row.item} occurs twice in this file.")
+            raise InputError(f"{where}: item {row.item} occurs twice in this file. Remove one of the two rows.")
         rows[row.item] = row
     return list(rows.values())
 
 
 def answer_rows(questions: pd.DataFrame, answers: Mapping[str, NextWords]) -> dict[str, pd.DataFrame]:
-    """Return the rows of score files, columns CLOZE and TOPK (eval.scores.schemas), from the answer to each context.
+    """Return the rows of score files, with the columns CLOZE and TOPK of eval.scores.schemas.
 
-    The most probable words (TOPK) are of conditions that are not drawn at random.
+    `answers` maps contexts to answers. TOPK doesn't include conditions that are drawn at random.
     """
     judged, words, choices = [], [], candidates(questions)
     for context, answer in answers.items():

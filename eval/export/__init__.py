@@ -1,1 +1,1 @@
-"""Export runs as models of the transformers library, with tokenizers and model cards, and upload them."""
+"""Export runs as models for the transformers library, with tokenizers and model cards, and upload them."""

@@ -1,6 +1,6 @@
-"""`python -m eval.export`: export the runs of a study as models of the transformers library.
+"""Run `python -m eval.export`, which exports the runs of a study as models for the transformers library.
 
-This command is in eval/ rather than train/ because model cards contain accuracies from score files.
+This command is in eval/ rather than train/, because model cards contain accuracies from score files.
 """
 
 from eval.config import ExportConfig
@@ -8,7 +8,7 @@ from pairscale.command.main import main
 
 
 def run(config: ExportConfig) -> None:
-    """Export the runs of a study. Raises the errors of `eval.export.run.export`."""
+    """Export the runs of a study. Raises the same errors as `eval.export.run.export`."""
     from pairscale.hub import import_transformers
 
     import_transformers()

@@ -1,4 +1,4 @@
-"""Write README.md (the model card) and CITATION.cff of an exported model: how it was trained, and its accuracy."""
+"""Write the model card (README.md) and CITATION.cff of an exported model."""
 
 from collections.abc import Iterator
 
@@ -53,10 +53,10 @@ tokens = tokenizer("<a sentence>", return_tensors="pt")["input_ids"]  # begins w
 with torch.no_grad():
     logprobs = model(tokens).logits.log_softmax(-1)[0, :-1].gather(-1, tokens[0, 1:, None])
 """
-_SHIFTED = "The model predicts a hidden token at the position before it (masked next-token prediction)."
+_SHIFTED = "The model predicts a masked token at the position before it (masked next-token prediction)."
 _HYBRID = (
-    "Some of its training blocks were causal (the hybrid objective of GPT-BERT): with a causal attention mask, the "
-    "model predicts the next token."
+    "Some of its training blocks were causal (the hybrid objective of GPT-BERT). With a causal attention mask, the "
+    "model therefore predicts the next token."
 )
 
 
@@ -67,22 +67,23 @@ def card(
 
     Args:
         run: The run.
-        loaded: The run's exported model (then `step` is None), or the snapshot after `step`.
+        loaded: The run's exported model, or the snapshot at `step`.
         name: Name of the model on the hub.
-        licence: Licence by its name on the hub; None: not stated.
-        ties: How a tie counts: wrong | half | right.
+        step: Training step of the snapshot, or None for the exported model.
+        licence: Name of the licence on the hub, or None if it isn't stated.
+        ties: Whether a tie is counted as wrong, half (half right) or right.
     """
     config, manifest, study = run.read_config(), run.read_manifest(), run.path.parent
     recipe, words_seen = config.get("recipe") or {}, manifest.get("words_seen")
     sample = f"{config['sample']['size']} {config['sample'].get('count', 'words')}"
     introduction = (
-        f"A {'masked ' if loaded.masked else ''}language model ({config['model']['name']}) trained by pairscale on a "
-        f"sample of {sample} of the corpus {config['corpus']['name']}, seed {config['seed']}: run `{run.path.name}` of "
-        f"the study {study.name}."
+        f"A {'masked ' if loaded.masked else ''}language model ({config['model']['name']}), trained with pairscale on "
+        f"a sample of {sample} from the corpus {config['corpus']['name']} with seed {config['seed']}. It is the run "
+        f"`{run.path.name}` of the study {study.name}."
     )
     if step is not None:
         words_seen = int(loaded.info["words_seen"])
-        introduction += f" Snapshot after {words_seen:,} words seen (step {step:,})."
+        introduction += f" This is a snapshot after {words_seen:,} words seen (step {step:,})."
     front = {
         "library_name": "transformers",
         "pipeline_tag": "fill-mask" if loaded.masked else "text-generation",
@@ -125,7 +126,7 @@ def citation(run: RunFolder, name: str, licence: str | None) -> str:
     study = run.path.parent.name
     citation = {
         "cff-version": "1.2.0",
-        "message": "If you use this model, please cite it and the sources of its data.",
+        "message": "If you use this model, please cite it and the sources of its training data.",
         "type": "software",
         "title": f"{name}, a language model of the study {study}",
         "authors": [{"name": f"The authors of the study {study}"}],
@@ -139,7 +140,7 @@ def citation(run: RunFolder, name: str, licence: str | None) -> str:
 def _notes(loaded: LoadedModel, needs_code: bool) -> Iterator[str]:
     packages = "torch and transformers" if is_serialisable(loaded.tokenizer) else "torch, transformers and rjieba"
     if needs_code:
-        yield f"`trust_remote_code=True` runs the code that comes with the model. It only needs {packages}."
+        yield f"`trust_remote_code=True` runs the code that comes with the model. This code only needs {packages}."
     yield "Batches are padded on the right."
     objective = getattr(loaded.config, "objective", None)
     if objective in ("mntp", "hybrid"):
@@ -157,7 +158,7 @@ def _results(run: RunFolder, export: str, step: int | None, ties: str | None) ->
             unknown = "" if rate is None else f" ({rate:.1%} of the words are `<unk>`)"
             yield f"Perplexity per word on the validation split: {perplexity:,.2f}{unknown}."
         if (perplexity := measured.get("valid_pseudo_ppl")) is not None:
-            yield f"Pseudo-perplexity per word on a part of the validation split: {perplexity:,.2f}."
+            yield f"Pseudo-perplexity per word on part of the validation split: {perplexity:,.2f}."
     rows = []
     for folder in sorted(run.scores("").glob("*")):
         for method, scores in pair_scores(folder, step):
@@ -166,7 +167,4 @@ def _results(run: RunFolder, export: str, step: int | None, ties: str | None) ->
             rows.append(" | ".join([*cells, f"{row['low']:.3f} to {row['high']:.3f}"]))
     if rows:
         yield "\n".join(["benchmark | method | pairs | accuracy | 95% interval", " | ".join(["---"] * 5), *rows])
-        yield (
-            "Accuracy is the mean over paradigms. The confidence interval is for this model on new pairs of the same "
-            "paradigms."
-        )
+        yield ("Accuracy is the mean over paradigms. Intervals are for this model on new pairs of the same paradigms.")

@@ -25,11 +25,11 @@ def export(config: ExportConfig) -> list[Path]:
     """Export each finished run of `config.study` with its snapshots.
 
     Returns:
-        The folders of the runs, which are in `config.output`, by default reports/STUDY/huggingface. A snapshot after a
-        million words seen is in the subfolder chck_1M.
+        The folders of the runs. They are in `config.output`, which is reports/STUDY/huggingface by default. Snapshots
+        are in subfolders, such as chck_1M after a million words seen.
 
     Raises:
-        ConfigError: If no study is given.
+        ConfigError: If there is no `config.study`.
         RunError: If there is no such run, or if none can be exported.
         InputError: If uploading to the hub fails.
     """
@@ -39,10 +39,11 @@ def export(config: ExportConfig) -> list[Path]:
     runs = [run for run in done if _is_exportable(run)]
     if not runs:
         raise RunError(
-            f"study={config.study}: no run in {Path(config.paths.runs) / config.study} can be exported (see above)."
+            f"study={config.study}: none of the finished runs in {Path(config.paths.runs) / config.study} can be "
+            "exported, for the reasons above. Train a neural model in this study."
         )
     output = Path(config.output or Path(config.paths.reports) / config.study / FORMAT)
-    # A repository contains one model. With several runs, the run's name is added to the name of the repository.
+    # A repository contains one model. If there are several runs, the run's name is added to the repository's name.
     names = [config.push and config.push + (f"-{run.path.name}" if len(runs) > 1 else "") for run in runs]
     folders = [_export_run(run, output / run.path.name, name, config) for run, name in zip(runs, names, strict=True)]
     check_failures(config, "exported", damaged, len(done) + damaged)
@@ -50,12 +51,12 @@ def export(config: ExportConfig) -> list[Path]:
 
 
 def _is_exportable(run: RunFolder) -> bool:
-    """Return True if a run's model can be exported; otherwise print the reason."""
+    """Return True if a run's model can be exported. If not, print the reason."""
     reason = ""
     if not run.model.description.exists():
-        reason = "it is a pretrained model, so use its own files on the hub or in model.path"
+        reason = "this is a pretrained model. Use its own files on the hub or in model.path."
     elif read_description(run.model, (*architectures(), NGRAM))["kind"] == NGRAM:
-        reason = "n-gram models can't be converted to transformers"
+        reason = "n-gram models can't be converted to transformers."
     if reason:
         say(f"{run.path.name}: {reason}", "not exported", "yellow")
     return not reason
@@ -84,7 +85,7 @@ def _export_run(run: RunFolder, folder: Path, repository: str | None, config: Ex
 
 
 def snapshot_name(words: int) -> str:
-    """Return a snapshot's name as in the BabyLM challenge: chck_1M after a million words, to three digits."""
+    """Return a snapshot's name as in the BabyLM challenge, such as chck_1M after a million words (to three digits)."""
     for unit, letter in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if words >= unit * 0.9995:
             return f"{SNAPSHOT}{words / unit:.3g}{letter}"
@@ -96,9 +97,9 @@ def upload(folder: Path, snapshots: Mapping[str, Path], repository: str, api: An
 
     Args:
         folder: The exported model, for the main branch.
-        snapshots: Folders of snapshots, each for a branch with its name.
-        repository: OWNER/NAME.
-        api: A huggingface_hub.HfApi, by default one with this machine's token.
+        snapshots: Folders of snapshots, by the name of the branch.
+        repository: The repository, as OWNER/NAME.
+        api: A huggingface_hub.HfApi. The default is one with this machine's token.
 
     Raises:
         InputError: If the hub rejects the upload or can't be reached.
@@ -116,5 +117,8 @@ def upload(folder: Path, snapshots: Mapping[str, Path], repository: str, api: An
             api.create_branch(repository, branch=name, exist_ok=True)
             api.upload_folder(repo_id=repository, folder_path=path, revision=name, commit_message=f"Model at {name}")
     except (OSError, ValueError) as error:  # HfHubHTTPError is an OSError
-        raise InputError(f"push={repository}: {' '.join(str(error).split())[:300]}") from None
+        raise InputError(
+            f"push={repository}: the upload to the Hugging Face hub failed ({' '.join(str(error).split())[:300]}). "
+            "Check the name, your token and the network, and run the command again."
+        ) from None
     return str(address)

@@ -1,5 +1,5 @@
-"""The kinds of items that models are scored on, with one protocol (work.py).
+"""The kinds of items that models are scored on, with a common base class (work.py).
 
-pairs.py has minimal pairs, and items.py has items with questions, regions or ratings. KINDS in items.py says which
-class scores a benchmark.
+pairs.py scores minimal pairs, and items.py scores items with questions, regions or ratings. KINDS in items.py maps
+benchmarks to classes.
 """

@@ -1,4 +1,4 @@
-"""Score items other than pairs: questions of diagnostics, SyntaxGym suites, and rated sentences."""
+"""Score items other than pairs, such as questions of diagnostics, SyntaxGym suites, and rated sentences."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,14 +36,14 @@ from pairscale.errors import InputError, RunError
 from pairscale.sizes import plural
 from pairscale.tables import filled_table
 
-_INTERVALS = "Intervals: 95%, for new items"
+_INTERVALS = "Intervals: 95% confidence intervals for new items"
 
 
 class ItemsWork(Work):
-    """Items whose answers always have the same files.
+    """Items whose answers are always written to the same files.
 
     Attributes:
-        files: Names in eval.scores.schemas.ANSWERS. Measures are computed from the last one.
+        files: Names in eval.scores.schemas.ANSWERS. Measures are computed from the last file.
     """
 
     files: ClassVar[tuple[str, ...]]
@@ -62,17 +62,17 @@ class ItemsWork(Work):
         write_answers(self.folder, rows, self.metadata[self.files[-1]])
 
     def ask(self, texts: list[str]) -> Sequence[Any]:
-        """Return the model's answer to each text, here the scores of its tokens."""
+        """Return the model's answer to each text. By default, these are the scores of the text's tokens."""
         return self.scorer.score(texts, self.config.policy)
 
     @abstractmethod
     def rows(self, answers: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-        """Return the rows of each of `files`. `answers` has the answers by text."""
+        """Return the rows of each of `files`. `answers` maps texts to answers."""
 
     @classmethod
     @abstractmethod
     def measured(cls, folder: Path) -> pd.DataFrame:
-        """Compute the measures from a folder of score files. Raises RunError if a file is damaged."""
+        """Compute the measures of the score files in a folder. Raises RunError if a file is damaged."""
 
     def headline(self) -> dict[str, float | str]:
         """Return the first measure."""
@@ -100,12 +100,12 @@ class ClozeWork(ItemsWork):
 
     @property
     def policy(self) -> dict[str, Any]:
-        # The other settings don't matter: no end of a sentence is scored, and a word that is <unk> has no probability.
+        # The other settings don't affect answers, because <eos> isn't scored, and words with <unk> have no probability.
         matters = ("context", "context_tokens", "context_text", "precision", "pll", "pll_shift")
         return {name: value for name, value in super().policy.items() if name in matters and value is not None}
 
     def ask(self, texts: list[str]) -> Sequence[NextWords]:
-        """Return the probabilities of each context's candidates, and its most probable next words."""
+        """Return, for each context, the probabilities of its candidates and the most probable next words."""
         words = candidates(self.items.rows)
         return self.scorer.next_words(
             texts, [words[text] for text in texts], self.benchmark.top_words, self.config.policy
@@ -115,7 +115,7 @@ class ClozeWork(ItemsWork):
         return answer_rows(self.items.rows, answers)
 
     def tables(self, width: int) -> Iterator[Table | Text]:
-        """Yield the measures next to published ones, and the words that the model cannot express."""
+        """Yield a table of measures with published ones, and a sentence about words that the model cannot express."""
         published = read_published(self.benchmark.name, (*COLUMNS, "sd"))
         ours, theirs = (
             of.assign(name=of["name"].str.replace("_", " ")) for of in (self.measured(self.folder), published)
@@ -123,7 +123,7 @@ class ClozeWork(ItemsWork):
         headings = {model: model for model in ("BERT base", "BERT large") if width >= WIDTH}  # Ettinger 2020, uncased
         caption = (
             f"Accuracy in %. {_INTERVALS} of this kind. ±: standard deviation over trials. Ties, and words that the "
-            "model cannot express, count as errors; 'known' leaves out items with such words."
+            "model cannot express, count as errors. 'known' leaves out items with such words."
         )
         names = {"level": "measure", "name": "contexts"}
         yield measures_table(self.title + self.scored_already, caption, ours, theirs, names, headings)
@@ -152,11 +152,11 @@ class SuitesWork(ItemsWork):
         return load_suites(benchmark.path, benchmark.suites)
 
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the files. Raises InputError for a masked model."""
+        """Yield the requested files. Raises InputError if the model is masked."""
         if self.scorer.masked:
             raise InputError(
-                f"benchmark={SYNTAXGYM}: {self.scorer.name} is a masked model, which has no surprisal given the text "
-                "before a word. Score a model that reads from left to right."
+                f"benchmark={SYNTAXGYM}: {self.scorer.name} is a masked model, so it can't compute surprisal from the "
+                "text before a word. Use a causal model."
             )
         yield from super().requested()
 
@@ -164,9 +164,9 @@ class SuitesWork(ItemsWork):
         return region_rows(self.items, answers, skip_unk=self.config.policy.unk == "skip")
 
     def tables(self, width: int) -> Iterator[Table]:
-        """Yield a row for each overall score, circuit and suite."""
+        """Yield a table with a row for each overall score, circuit and suite."""
         measures, headings = self.measured(self.folder), {}
-        caption = f"Success in %. {_INTERVALS}. Ties count as failures. 'known': items without <unk> in their regions."
+        caption = f"Success in %. {_INTERVALS}. Ties count as failures. 'known': items with no <unk> in their regions."
         if width >= WIDTH:
             headings = {"GRNN": "GRNN", "JRNN": "JRNN", "Transformer-XL": "TXL", "GPT-2": "GPT-2"}
             caption += f"\n{', '.join(headings.values())}: Hu et al. 2020"
@@ -177,7 +177,7 @@ class SuitesWork(ItemsWork):
 
 
 class RatingsWork(ItemsWork):
-    """Rated sentences, whose scores are all computed from one file (eval/ratings/measures.py)."""
+    """Rated sentences. Their measures are all computed from one file (eval/ratings/measures.py)."""
 
     files = ("sentences",)
 
@@ -187,12 +187,13 @@ class RatingsWork(ItemsWork):
 
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Items:
-        """Read the table. Raises the errors of `load_ratings`, and InputError if no agreement can be computed."""
+        """Read the table. Raises the same errors as `load_ratings`, and InputError if agreement can't be computed."""
         items = load_ratings(cast(RatingsConfig, config.benchmark))
         if len(items.rows) < 3 or items.rows[["rating", "label"]].nunique().max() < 2:
             raise InputError(
-                f"benchmark={config.benchmark.name}: agreement needs at least three sentences, whose ratings or labels "
-                f"differ. This table has {len(items.rows)}, with the ratings {items.rows['rating'].unique()[:3]}."
+                f"benchmark={config.benchmark.name}: this table has {plural(len(items.rows), 'sentence')}, with the "
+                f"ratings {items.rows['rating'].unique()[:3]}. Use a table with at least three sentences and with "
+                "different ratings or labels."
             )
         return items
 
@@ -207,15 +208,18 @@ class RatingsWork(ItemsWork):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        missing = f"There is no norm_lp, slor or morcela, which need unigram probabilities: {self.unigrams.missing}"
-        return (*([missing] if self.unigrams.missing else []), *super().notes)
+        missing = "norm_lp, slor and morcela are left out, because there are no unigram probabilities"
+        return (*([f"{missing}: {self.unigrams.missing}."] if self.unigrams.missing else []), *super().notes)
 
     def rows(self, answers: Mapping[str, TokenScores]) -> dict[str, pd.DataFrame]:
         unigrams = None if self.unigrams.missing else self.unigrams.count(self.scorer)
         skip_unk, texts = self.config.policy.unk == "skip", list(answers)
         side = Side("sentence", pd.DataFrame({"sentence": texts}), list(answers.values()), skip_unk, unigrams)
         if not np.isfinite(side.lp).all():
-            raise RunError(f"{self.scorer.name}: its score of a sentence is not a number. Its weights may be damaged.")
+            raise RunError(
+                f"{self.scorer.name}: the model's score of a sentence is not a finite number. Try fp32 (model.dtype, "
+                "policy.precision), and check that its weights aren't damaged."
+            )
         reference = self.described["corpus"]["reference"]
         table = pd.DataFrame(
             {
@@ -235,7 +239,7 @@ class RatingsWork(ItemsWork):
         return {"sentences": self.items.rows.join(table, on="sentence")}
 
     def tables(self, width: int) -> Iterator[Table]:
-        """Yield one row per score with its measures, and the intervals of the first two, which fit in a terminal."""
+        """Yield a table with one row per score. Only the first two measures have intervals, to fit in a terminal."""
         measures, lines = self.measured(self.folder), []
         for name, of in measures.groupby("name", sort=False):
             intervals = [f"{low:.2f} to {high:.2f}" for low, high in of[["low", "high"]].to_numpy()[:2]]
@@ -243,7 +247,7 @@ class RatingsWork(ItemsWork):
             lines.append([str(name), *chain.from_iterable(cells)])
         headings = chain.from_iterable((level, "95%") for level in measures["level"].unique())
         table = filled_table(["score", *headings], lines, ["score"])
-        caption = "Intervals: 95%, for new sentences of this kind. morcela, accuracy and MCC are cross-validated."
+        caption = "95%: confidence intervals for new sentences. morcela, accuracy and MCC are cross-validated."
         table.title, table.caption = Text(self.title + self.scored_already), Text(f"{self.contents}. {caption}")
         yield table
 

@@ -42,8 +42,8 @@ class PairsWork(Work):
     """The judgements of pairs by methods, with one score file per method.
 
     Attributes:
-        uses: The requested methods that fit the model, by name.
-        unigrams: The text in which methods count tokens; None if no method needs counts.
+        uses: The requested methods that apply to the model, by name.
+        unigrams: The text in which methods count tokens, or None if no method needs counts.
     """
 
     items: Benchmark
@@ -52,23 +52,26 @@ class PairsWork(Work):
 
     @classmethod
     def check(cls, config: EvalConfig) -> None:
-        """Check methods and their templates, and read the pairs unless they depend on the run. Raises ConfigError."""
+        """Check methods and templates, and read the pairs unless they depend on the run.
+
+        Raises ConfigError if the methods can't be used, and the same errors as `read`.
+        """
         if not config.method:
-            raise ConfigError("method=[]: name at least one method.")
+            raise ConfigError("method=[]: this list is empty. Name at least one method, as in method=[lp].")
         check_templates(config)
         for name, parameters in config.method.items():
             voters = list(getattr(parameters, "voters", {}))
             if lacking := [voter for voter in voters if voter not in config.method]:
                 raise ConfigError(
-                    f"method={name}: this method counts the votes of {', '.join(lacking)}. Request them too: "
-                    f"method=[{','.join([*voters, name])}]"
+                    f"method={name}: this method counts the votes of {', '.join(lacking)}. Set "
+                    f"method=[{','.join([*voters, name])}]."
                 )
         if config.benchmark.vocabulary not in SAMPLES:
             cls.read(config, {})
 
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Benchmark:
-        """Read the pairs. Raises the errors of `benchmark_of`."""
+        """Read the pairs. Raises the same errors as `benchmark_of`."""
         return benchmark_of(config.benchmark, config.paths, described)
 
     def common_metadata(self) -> dict[str, Any]:
@@ -76,9 +79,9 @@ class PairsWork(Work):
         return super().common_metadata() | {"benchmark": self.items.described, "reference": reference}
 
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield methods, with votes after their voters.
+        """Yield the methods. Methods that vote come after the methods whose votes they count.
 
-        Raises InputError if the folder has scores of other pairs, and ConfigError if a method does not fit.
+        Raises InputError if the folder contains scores of other pairs, and the same errors as `_choose`.
         """
         check_same_pairs(self.folder, self.items.name, self.items.digest)
         self.uses = {}
@@ -95,7 +98,7 @@ class PairsWork(Work):
             yield name, metadata
 
     def _choose(self) -> None:
-        """Set `uses` and `unigrams`. Raises ConfigError if a method does not fit the model or the pairs."""
+        """Set `uses` and `unigrams`. Raises ConfigError if a method can't be used with the model or the pairs."""
         named = [name for name in self.benchmark.paradigms or () if name not in self.items.unavailable]
         for name, parameters in fitting(self.config.method, self.scorer.masked).items():
             self.uses[name] = MethodUse.of(name, parameters, self.scorer, self.benchmark.language)
@@ -105,26 +108,26 @@ class PairsWork(Work):
             if missing := self.unigrams.missing:
                 if len(counting) == len(self.uses):
                     raise ConfigError(
-                        f"method={counting[0]}: {self.scorer.name} has no unigram probabilities, because {missing}"
+                        f"method={counting[0]}: there are no unigram probabilities for {self.scorer.name}: {missing}."
                     )
                 self.uses = {name: use for name, use in self.uses.items() if name not in counting}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about paradigms without pairs, methods that don't fit, and anything unusual about the pairs."""
+        """Sentences about paradigms without pairs, methods that were left out, and anything unusual in the pairs."""
         notes = []
         if few := self.items.unavailable:
-            notes.append(f"Too few pairs with known words in {plural(len(few), 'paradigm')}: {', '.join(few)}.")
+            notes.append(f"{plural(len(few), 'paradigm')} with too few pairs of known words: {', '.join(few)}.")
         left_out = [name for name in self.config.method if name not in self.uses]
-        if current()["method"] is None:  # the default list is for models of both kinds
+        if current()["method"] is None:  # the default methods include some for causal and some for masked models
             left_out = []
         reason = self.unigrams.missing if self.unigrams else None
         without = [name for name in left_out if reason and methods()[name].reads == UNIGRAMS]
         if others := [name for name in left_out if name not in without]:
             kind = "is a masked model" if self.scorer.masked else "isn't a masked model"
-            notes.append(f"Left out because this {kind}: {', '.join(others)}.")
+            notes.append(f"This model {kind}, so these methods are left out: {', '.join(others)}.")
         if without:
-            notes.append(f"Left out {', '.join(without)}, because there are no unigram probabilities: {reason}")
+            notes.append(f"Without unigram probabilities, these methods are left out: {', '.join(without)} ({reason}).")
         return (*notes, *self.items.notes)
 
     @property
@@ -132,7 +135,7 @@ class PairsWork(Work):
         return f"{', '.join(self.missing)} on {plural(len(self.items.pairs), 'pair')}"
 
     def overall(self, step: int | None = None) -> dict[str, Any]:
-        """Return the mean accuracy over paradigms for each method, from the score files of the model or a snapshot."""
+        """Return the mean accuracy over paradigms for each method, for the exported model or the snapshot at `step`."""
         row: dict[str, Any] = {}
         for name in self.uses:
             scores, metadata = read_scores(score_path(self.folder, name, step))
@@ -143,11 +146,11 @@ class PairsWork(Work):
         return row
 
     def headline(self) -> dict[str, float | str]:
-        """Return the overall accuracy for the first method."""
+        """Return the overall accuracy of the first method."""
         return {"accuracy": self.overall()[next(iter(self.uses))]}
 
     def tables(self, width: int) -> Iterator[Table | str]:
-        """Yield accuracies by phenomenon, by method if there are several, and by snapshot if there are any."""
+        """Yield tables of accuracy by phenomenon, and by method and by snapshot if there are several."""
         where, ties, pairs = self.title, self.config.ties, self.items.pairs
         scores = {name: read_scores(score_path(self.folder, name))[0] for name in self.uses}
         method = next(iter(scores))
@@ -159,11 +162,11 @@ class PairsWork(Work):
             yield methods_table(f"{where} · overall by method", scores, pairs, ties)
         if self.config.scoring.snapshots and self.run.snapshots:
             yield trajectory_table(f"{where} · overall over training", [self.overall(at) for at in self.run.snapshots])
-        elif self.config.scoring.snapshots and self.described["recipe"].get("bptt"):  # trained here, in steps
-            yield f"{self.run.path.name} has no snapshots to score. To keep some, train with trainer.snapshots=N."
+        elif self.config.scoring.snapshots and self.described["recipe"].get("bptt"):  # trained by pairscale, in steps
+            yield f"{self.run.path.name} has no snapshots to score. To save snapshots, train with trainer.snapshots=N."
 
     def _without_faulty(self, scores: pd.DataFrame) -> str | None:
-        """Return a sentence with the overall accuracy without known faulty pairs; None if there are none."""
+        """Return a sentence with the overall accuracy without known faulty pairs, or None if there are none."""
         faulty = faulty_pairs(self.benchmark.name, scores)
         names = ["paradigm", "pair_id"]
         rows = with_phenomena(scores, self.items.pairs)
@@ -172,10 +175,10 @@ class PairsWork(Work):
             return None
         whole, without = (accuracies(part, self.config.ties).iloc[-1]["accuracy"] for part in (rows, rest))
         faults = plural(len(faulty), "faulty pair")
-        return f"{100 * without:.1f}% correct overall without {faults}, {100 * whole:.1f}% with all pairs"
+        return f"{100 * without:.1f}% correct overall without {faults}, and {100 * whole:.1f}% with all pairs."
 
     def score(self) -> None:
-        """Score with the missing methods in one pass; write a file for each, the pairs, and a sample of the tokens."""
+        """Score the missing methods in one pass. Write a file for each, the pairs, and a sample of the token scores."""
         missing = [self.uses[name] for name in self.missing]
         if uses := [use for use in missing if not use.voters]:
             self._judge(uses)
@@ -206,7 +209,7 @@ class PairsWork(Work):
 
 
 def _token_rows(pairs: pd.DataFrame, sample: npt.NDArray[np.int64], sides: dict[str, Side]) -> pd.DataFrame:
-    """Return the rows of a file of tokens (columns eval.scores.schemas.TOKENS), by pair, side and position."""
+    """Return the token scores of a sample of pairs, in the columns eval.scores.schemas.TOKENS."""
     rows = []
     for pair in sample.tolist():
         name = (pairs["pair_id"].iat[pair], pairs["paradigm"].iat[pair])
@@ -219,11 +222,12 @@ def _token_rows(pairs: pd.DataFrame, sample: npt.NDArray[np.int64], sides: dict[
 
 
 def _check_flagged(method: str, benchmark: Benchmark, named: list[str]) -> None:
-    """Raise ConfigError if a method can judge none of the paradigms, or not all that the command names."""
+    """Raise ConfigError if a method can't judge any of the paradigms, or not all that the command names."""
     judged = set(benchmark.pairs.loc[judged_pairs(method, benchmark.pairs), "paradigm"])
     others = sorted((set(named) or set(benchmark.pairs["paradigm"])) - judged)
     if others and (named or not judged):
         raise ConfigError(
-            f"method={method}: benchmark={benchmark.name} has no pairs for this method in {first_few(others)} "
-            f"(no flag {method}_method). It has some in {first_few(sorted(judged)) or 'no paradigm'}."
+            f"method={method}: benchmark={benchmark.name} has no pairs with the flag {method}_method in "
+            f"{first_few(others)}. Paradigms that have them: {first_few(sorted(judged)) or 'none'}. Choose other "
+            "paradigms or another method."
         )

@@ -1,8 +1,8 @@
-"""The protocol of scoring: items -> texts -> a model's answers -> rows of score files.
+"""Define the steps of scoring: items -> texts -> a model's answers -> rows of score files.
 
-`Work` is the base class of all kinds of items and finds out which scores are missing. A kind reads its items, computes
-the missing scores, and prints them. Pairs have one score file per method (pairs.py); other items have a fixed set of
-files (items.py).
+`Work` is the base class of all kinds of items, and finds out which scores are missing. A subclass reads its items,
+computes the missing scores, and prints them. Pairs have one score file per method (pairs.py). Other items have a fixed
+set of files (items.py).
 """
 
 from abc import ABC, abstractmethod
@@ -25,13 +25,13 @@ class Work(ABC):
 
     Attributes:
         items: The items that `read` returns, with a `digest` and `notes` about anything unusual.
-        moment: Step, words_seen and moment of the snapshot whose weights the scorer has; {} for the exported model.
+        moment: Step, words_seen and moment of the snapshot that the scorer loaded, or {} for the exported model.
         metadata: The metadata of each requested score file, by name.
         missing: Names of the requested score files that don't exist or contain other scores.
     """
 
     def __init__(self, run: RunFolder, config: EvalConfig, scorer: Scorer, moment: Mapping[str, Any] | None = None):
-        """Compare the request with a run's files. Raises the errors of `read`, and RunError if a file is damaged."""
+        """Find out which scores are missing. Raises the same errors as `read`, and RunError if a file is damaged."""
         self.run, self.config, self.scorer, self.moment = run, config, scorer, dict(moment or {})
         self.benchmark: Any = config.benchmark
         self.described = run.read_config()
@@ -47,7 +47,7 @@ class Work(ABC):
 
     @classmethod
     def check(cls, config: EvalConfig) -> None:
-        """Read the items before a model is trained or loaded. Raises the errors of `read`."""
+        """Read the items before a model is trained or loaded. Raises the same errors as `read`."""
         cls.read(config, {})
 
     @classmethod
@@ -57,7 +57,7 @@ class Work(ABC):
 
     @abstractmethod
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the name of each requested score file, and the metadata that only this file has."""
+        """Yield the name of each requested score file, and metadata that only apply to this file."""
 
     @abstractmethod
     def score(self) -> None:
@@ -66,15 +66,15 @@ class Work(ABC):
     @property
     @abstractmethod
     def contents(self) -> str:
-        """What is scored, such as "8 contexts of 3 items"."""
+        """A description of what is scored, such as "8 contexts of 3 items"."""
 
     @abstractmethod
     def headline(self) -> dict[str, float | str]:
-        """Return the result to print in one line about the run (fields of pairscale.progress.Result)."""
+        """Return the main result, as fields of pairscale.progress.Result. It is printed in the run's line."""
 
     @abstractmethod
     def tables(self, width: int) -> Iterator[Table | Text | str]:
-        """Yield what to print about the scores in a terminal that is `width` characters wide."""
+        """Yield tables and sentences about the scores, for a terminal that is `width` characters wide."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -83,12 +83,12 @@ class Work(ABC):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Settings of the benchmark that affect scores."""
+        """The settings of the benchmark that affect scores."""
         return {}
 
     @property
     def policy(self) -> dict[str, Any]:
-        """The scoring settings that affect these scores, as resolved for the model."""
+        """The scoring settings that affect these scores, with nulls resolved for the model."""
         policy, scorer = self.config.policy, self.scorer
         return recorded_policy(policy, scorer.scores_eos(policy), scorer.pll_shift(policy))
 
@@ -105,12 +105,12 @@ class Work(ABC):
 
     @property
     def title(self) -> str:
-        """The run and the folder of its scores."""
+        """The names of the run and of its score folder."""
         return f"{self.run.path.name} · {self.folder.name}"
 
     @property
     def scored_already(self) -> str:
-        """An addition to the title of a table if all its scores existed before."""
+        """A suffix for the title of a table if all of its scores already existed, and "" otherwise."""
         return "" if self.missing else " (scored already)"
 
 
@@ -119,7 +119,7 @@ def score_metadata(
 ) -> dict[str, Any]:
     """Return the metadata of a model's score files (eval.scores.schemas.AnswerMetadata).
 
-    `items` has the name and the digest of the benchmark.
+    `items` contains the name and the digest of the benchmark.
     """
     return {
         "parameters": parameters,
@@ -140,7 +140,7 @@ def has_scores(path: Path, metadata: Mapping[str, Any]) -> bool:
 
 
 def comparable(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata that determine scores, without the version of torch, derived values, and nulls."""
+    """Return the metadata that determine scores. Torch's version, derived values and null settings are left out."""
     policy = {key: value for key, value in metadata["policy"].items() if value is not None}
     rest = {key: value for key, value in metadata.items() if key not in ("torch", "prompts", "drawn")}
     return rest | {"policy": policy}

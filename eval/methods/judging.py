@@ -1,4 +1,4 @@
-"""Judge pairs with several methods: run the passes that they share, and make the rows of their score files."""
+"""Judge pairs with several methods, sharing their passes over the model, and make the rows of their score files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pairscale.files import sha256_json
 
 @dataclass(frozen=True)
 class MethodUse:
-    """A method as used with one model."""
+    """A method with its parameters and templates, prepared for one model."""
 
     method: str
     config: Any  # the method's parameters
@@ -37,7 +37,10 @@ class MethodUse:
 
     @classmethod
     def of(cls, method: str, config: Any, scorer: Scorer, language: str | None) -> MethodUse:
-        """Prepare a method for a model. Raises ConfigError if they don't fit, and the errors of `chosen_templates`."""
+        """Prepare a method for a model.
+
+        Raises ConfigError if the model can't use the method, and the same errors as `chosen_templates`.
+        """
         fitting({method: config}, scorer.masked)
         asks = methods()[method].reads in PROMPTS
         chat_template = chat_template_of(method, scorer, config.chat) if asks else None
@@ -48,7 +51,7 @@ class MethodUse:
         return methods()[self.method].reads
 
     def metadata(self) -> dict[str, Any]:
-        """Return the metadata for the score file: the method's parameters, and its templates as digest and in full."""
+        """Return the score file's metadata, with the method's parameters, its templates and their digest."""
         values = dataclasses.asdict(self.config)
         parameters = {key: value for key, value in values.items() if value is not None and key != "templates"}
         metadata: dict[str, Any] = {"method": self.method, "parameters": parameters}
@@ -60,36 +63,36 @@ class MethodUse:
         return metadata
 
     def settings(self) -> dict[str, Any]:
-        """Return what the method adds to the scorer's settings: the chat template for its prompts."""
+        """Return the settings to add to the scorer's settings, which are the digest of a chat template or nothing."""
         return {} if self.chat_template is None else {"chat_template": self.chat_template.digest}
 
     @property
     def voters(self) -> dict[str, int]:
-        """The methods that vote and how many predictions of each; {} if the method isn't a vote."""
+        """The methods that vote, with the number of predictions from each, or {} if the method isn't a vote."""
         return getattr(self.config, "voters", {})
 
     def vote(self, scores: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, list[dict[str, list[str]]]]:
-        """Count the votes in the rows of the voters; return the rows and draws (eval/methods/builtin/votes.py)."""
+        """Count the votes in the voters' rows. Return rows and drawn templates (eval/methods/builtin/votes.py)."""
         rows, drawn = methods()[self.method].score(scores, self.config)
         return rows, drawn
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Judgements of P pairs by methods. For choices, P counts the comparisons of the right option with the others."""
+    """The judgements of P pairs by several methods. P includes each comparison of a choice's right option."""
 
     pairs: pd.DataFrame  # (P rows) what was compared (eval.benchmarks.choices.compared)
-    # By method: columns of eval.scores.schemas.SCORES except the word counts. The index refers to `pairs`.
+    # For each method, the columns of eval.scores.schemas.SCORES except the word counts, with the index of `pairs`.
     rows: dict[str, pd.DataFrame]
-    prompts: dict[str, dict[str, Any]]  # by method with prompts: an example and the answers, for metadata
-    good: Side  # the sentences alone, without templates
+    prompts: dict[str, dict[str, Any]]  # for each method with prompts, an example and the answers, for metadata
+    good: Side  # the good sentences without templates
     bad: Side
 
 
 def chosen_templates(method: str, config: Any, language: str | None) -> Templates:
     """Return the templates of a method, or ALONE if it has none.
 
-    Raises ConfigError if voters have no templates, and the errors of `templates_of`.
+    Raises ConfigError if voters have no templates, and the same errors as `templates_of`.
     """
     with_templates = [name for name, other in methods().items() if other.reads in PLACEHOLDERS]
     for voter in getattr(config, "voters", {}):
@@ -100,7 +103,7 @@ def chosen_templates(method: str, config: Any, language: str | None) -> Template
 
 
 def check_templates(config: EvalConfig) -> None:
-    """Check the templates of each method before any model is loaded. Raises the errors of `chosen_templates`."""
+    """Check each method's templates before any model is loaded. Raises the same errors as `chosen_templates`."""
     for name, parameters in config.method.items():
         chosen_templates(name, parameters, config.benchmark.language)
 
@@ -112,27 +115,26 @@ def judge_pairs(
     policy: PolicyConfig,
     unigrams: Unigrams | None = None,
 ) -> Judged:
-    """Judge pairs or choices by methods other than votes.
+    """Judge pairs or choices with methods other than votes.
 
     The sentences and the filled templates are scored once for all methods. Templates are scored one after the other,
-    because texts of different templates have little in common, and all of them may not fit into memory.
+    because texts of different templates have few tokens in common, and all of them may not fit into memory.
 
-    `pairs` has the columns of eval.scores.schemas.ITEMS and the index 0, 1, ... `unigrams` are token counts, for
-    methods that need them.
+    `pairs` has the columns of eval.scores.schemas.ITEMS and the index 0, 1, ... `unigrams` contains token counts for
+    the methods that need them.
 
     Raises:
         ConfigError: If a method needs unigrams or contexts but there are none, or has templates although there are.
         RunError: If a score is NaN.
-        InputError: If a text is too long, or if the model knows no token of any text.
+        InputError: If a text is too long, or if all tokens of all texts are unknown to the model.
     """
     if unigrams is None and any(use.reads == UNIGRAMS for use in uses):
         raise ConfigError(
-            "The methods slor and morcela need counts of tokens in the training text, which only python -m eval has. "
-            "Leave them out of methods."
+            "slor and morcela need token counts of the training text, which only python -m eval has. Leave them out."
         )
     pairs = compared(pairs)
     check_contexts(uses, pairs)
-    columns: dict[tuple[str, Template], dict[str, Any]] = {}  # by method and template, each (P,)
+    columns: dict[tuple[str, Template], dict[str, Any]] = {}  # arrays (P,) by method and template
     prompts: dict[str, dict[str, Any]] = {}
     alone: tuple[Side, Side] | None = None
     reading = [use for use in uses if use.reads not in PROMPTS]
@@ -206,7 +208,7 @@ def with_contexts(
 def summed(method: str, config: Any, good: Side, bad: Side) -> dict[str, Any]:
     """Return the columns (P,) of a method that computes its scores from log-probabilities of tokens.
 
-    If unk=skip leaves no token of a text, its score is NaN. Otherwise it would be higher than any other.
+    If unk=skip leaves no token of a text, its score is NaN. A sum over no tokens would be higher than any other score.
     """
     columns: dict[str, Any] = {}
     for side, other in ((good, bad), (bad, good)):
@@ -217,7 +219,7 @@ def summed(method: str, config: Any, good: Side, bad: Side) -> dict[str, Any]:
 
 
 def _filled(template: Template, pairs: pd.DataFrame) -> tuple[list[str], list[tuple[int, int]]]:
-    """Fill a template with all sentences. Return the 2P texts, first the good ones, and where each sentence is."""
+    """Fill a template with all sentences. Return 2P texts, good ones first, and the characters of each sentence."""
     good, bad = list(pairs["good"]), list(pairs["bad"])
     sentences = [good + bad, bad + good][: len(PLACEHOLDERS[template.kind])]
     texts, spans = zip(*map(template.fill, *sentences), strict=True)
@@ -229,19 +231,19 @@ def _scored(
 ) -> list[TokenScores]:
     """Score texts from `starts` on.
 
-    Raises RunError if a score is NaN, and InputError if the model knows no token of any text.
+    Raises RunError if a score is NaN, and InputError if all tokens of all texts are unknown.
     """
     scores = scorer.score(texts, policy, starts)
     for text, score in zip(texts, scores, strict=True):
         if np.isnan(score.logprobs).any():
             raise RunError(
-                f"{scorer.name}: the score of {shown(text)} is NaN. Try model.dtype=fp32 if the model uses another "
-                "format; otherwise it may be damaged."
+                f"{scorer.name}: the score of {shown(text)} is NaN. If the model doesn't use fp32, set "
+                "model.dtype=fp32. If it does, it may be damaged, so train or download it again."
             )
     if not any(map(any_known, scores)):
         raise InputError(
-            f"{scorer.name}: none of the {len(texts):,} texts, such as {shown(texts[0])}, contains a token that the "
-            "model knows, so all pairs would tie. Is the benchmark in the model's language?"
+            f"{scorer.name}: all tokens of all {len(texts):,} texts, such as {shown(texts[0])}, are unknown to the "
+            "model, so all pairs would be tied. Use a benchmark in the model's language."
         )
     return scores
 
@@ -249,17 +251,17 @@ def _scored(
 def template_reading(
     configs: Mapping[str, Any], language: str | None, words: Mapping[str, int], reference: str, distinct: float = 1.0
 ) -> float:
-    """Estimate how many words the templates of the methods add to the sentences alone.
+    """Estimate how many more words a model reads because of the methods' templates.
 
-    A beginning that texts share is read once: in a template, everything up to the end of its first sentence. `words`
-    has the number of words of each distinct sentence of the benchmark. `distinct` is the share of these words that a
-    model reads, because sentences share beginnings. Raises the errors of `templates_of`.
+    The common beginning of a template's texts is read once. `words` contains the number of words in each distinct
+    sentence of the benchmark. `distinct` is the share of these words that a model reads, because many sentences have
+    the same beginning. Raises the same errors as `templates_of`.
     """
     chosen = {one for name, config in configs.items() for one in chosen_templates(name, config, language).templates}
     total, read = sum(words.values()), 0.0
     for template in chosen.difference(ALONE.templates):
         others = len(PLACEHOLDERS[template.kind]) - 1
-        # A word in place of the first sentence shows where that sentence ends. ab has both sentences in one text.
+        # A word in place of the first sentence shows where this sentence ends. With `ab`, one text has both sentences.
         text, (_, end) = template.fill("x", *[""] * others)
         head, tail = count_words(text[:end], reference) - 1, count_words(text[end:], reference)
         # The last term is for the begin symbol or the answer.

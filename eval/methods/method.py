@@ -1,4 +1,4 @@
-"""The registry of judgement methods. A method scores both sentences of a pair, and the higher score wins.
+"""Register judgement methods. A method scores both sentences of a pair, and the higher score wins.
 
     @dataclass
     class Squared:
@@ -33,12 +33,12 @@ class Method:
     """A registered method.
 
     Args:
-        score: A function that takes the side to score, the other side and the parameters, and returns scores (P,) of
-            the first side. For prompts, it takes a template, pairs and parameters, and returns Questions
+        score: A function of the side to score, the other side and the parameters. It returns scores (P,) of the first
+            side. For prompts, it is a function of a template, pairs and parameters, and returns Questions
             (builtin/prompts.py). For votes, see builtin/votes.py.
         parameters: A dataclass with the default values.
-        reads: What the method needs. SENTENCES, UNIGRAMS (sentences and the counts of their tokens in training),
-            MASKED (sentences with each token hidden), VOTES (the scores of other methods), or a kind of template
+        reads: The input of the method. It is SENTENCES, UNIGRAMS (sentences and token counts in the training text),
+            MASKED (sentences with each token masked), VOTES (scores of other methods), or a kind of template
             (eval.methods.templates.PLACEHOLDERS).
     """
 
@@ -58,7 +58,7 @@ def method(name: str, parameters: Any = None, reads: str = SENTENCES) -> Callabl
 
     def register(score: F) -> F:
         if name in _METHODS:
-            raise ValueError(f"method {name} is already registered by {_METHODS[name].score.__module__}.")
+            raise ValueError(f"The method {name} exists ({_METHODS[name].score.__module__}). Choose another name.")
         _METHODS[name] = Method(score, parameters or NoParameters(), reads)
         return score
 
@@ -66,15 +66,15 @@ def method(name: str, parameters: Any = None, reads: str = SENTENCES) -> Callabl
 
 
 def methods() -> Mapping[str, Method]:
-    """Return all methods by name: those in eval/methods/builtin, and those of plug-ins."""
+    """Return all methods by name, from eval/methods/builtin and from plug-ins."""
     load_members(f"{__package__}.builtin")
     return _METHODS
 
 
 def typed(name: str, parameters: Any) -> Any:
-    """Return a method's parameters as its dataclass. `parameters` may be a mapping of only some of them.
+    """Return a method's parameters as its dataclass. `parameters` may be a mapping with only some of them.
 
-    Raises ConfigError if there is no such method, and as `build`.
+    Raises ConfigError if there is no such method, and the same errors as `build`.
     """
     if name not in methods():
         raise ConfigError(f"No method called '{name}'. {nearest(name, methods())}")
@@ -83,22 +83,23 @@ def typed(name: str, parameters: Any) -> Any:
         return parameters
     if not isinstance(parameters, Mapping):
         raise ConfigError(
-            f"method.{name}={shown(parameters)}: must be parameters with values, as in method.{name}.KEY=VALUE."
+            f"method.{name}={shown(parameters)}: a method's parameters can't be set this way. Set each parameter by "
+            f"name, as in method.{name}.KEY=VALUE."
         )
     return build(type(default), asdict(default) | dict(parameters), f"method.{name}.")
 
 
 def fitting(configs: Mapping[str, Any], masked: bool) -> dict[str, Any]:
-    """Return the methods that fit a masked or causal model, so that one list works for a study with both.
+    """Return the methods that apply to a masked or causal model, so that one list works for a study with both.
 
-    Raises ConfigError if no method fits.
+    Raises ConfigError if no method applies.
     """
     known = sorted(name for name, of in methods().items() if (of.reads == MASKED) == masked)
     chosen = {name: parameters for name, parameters in configs.items() if name in known}
     if configs and not chosen:
         kind = "masked" if masked else "causal"
         raise ConfigError(
-            f"method={next(iter(configs))} doesn't work with this model, which is {kind}. Methods for {kind} models: "
-            f"{', '.join(known)}."
+            f"method={next(iter(configs))} doesn't work with this model, because it is a {kind} model. Use one of "
+            f"these methods: {', '.join(known)}."
         )
     return chosen

@@ -1,4 +1,4 @@
-"""The good and bad sides of minimal pairs, with the scores of their tokens."""
+"""Compute with the good and bad sides of minimal pairs and the scores of their tokens."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from pairscale.errors import InputError
 class Side:
     """The good or the bad sentences of P pairs, or templates filled with them, and a model's scores."""
 
-    name: str  # good | bad
-    pairs: pd.DataFrame  # (P rows) columns of eval.scores.schemas.ITEMS; the texts are in the column `name`
+    name: str  # "good" or "bad"
+    pairs: pd.DataFrame  # P rows with the columns of eval.scores.schemas.ITEMS; column `name` contains the texts
     scores: Sequence[TokenScores]
     skip_unk: bool = False  # whether to leave <unk> tokens out of lp and tokens
     unigrams: Unigrams | None = None
@@ -31,25 +31,25 @@ class Side:
 
     @cached_property
     def lp(self) -> FloatArray:
-        """The sum (P,) of the log-probabilities of the tokens that count, in nats."""
+        """The sum (P,) of the log-probabilities of scored tokens, in nats."""
         pair, counted = self._tokens
         logprobs = np.concatenate([np.empty(0), *(score.logprobs for score in self.scores)])
         return np.bincount(pair[counted], logprobs[counted], minlength=len(self.scores)).astype(np.float64)
 
     @cached_property
     def tokens(self) -> Counts:
-        """The number (P,) of tokens that count, including <eos> if it is scored, without <unk> if it is skipped."""
+        """The number (P,) of scored tokens. <eos> is included if it is scored, and <unk> unless it is skipped."""
         pair, counted = self._tokens
         return np.bincount(pair[counted], minlength=len(self.scores))
 
     @cached_property
     def unk(self) -> Counts:
-        """The number (P,) of tokens that are <unk>."""
+        """The number (P,) of <unk> tokens."""
         return np.asarray([score.unk.sum() for score in self.scores], dtype=np.int64)
 
     @cached_property
     def unigram_lp(self) -> FloatArray:
-        """The unigram log-probability (P,) of the tokens that count, in nats. Only methods with UNIGRAMS have it."""
+        """The unigram log-probability (P,) of scored tokens, in nats. It can only be computed if there are unigrams."""
         assert self.unigrams is not None
         return self.unigrams.sums(self.scores, self.skip_unk)[0]
 
@@ -61,18 +61,18 @@ class Side:
 
     @property
     def judged(self) -> npt.NDArray[np.bool_]:
-        """Whether each text (P,) can be judged: False if skipping <unk> leaves no token of the text itself."""
+        """Whether each text (P,) can be judged. It can't if skipping <unk> leaves no token except <eos>."""
         return np.asarray([not self.skip_unk or any_known(score) for score in self.scores], dtype=np.bool_)
 
     @cached_property
     def _tokens(self) -> tuple[Counts, npt.NDArray[np.bool_]]:
-        """The index of the pair of each token, and whether the token counts."""
+        """The pair's index for each token, and whether the token is scored."""
         unk = np.concatenate([np.empty(0, np.bool_), *(score.unk for score in self.scores)])
         lengths = np.asarray([len(score.unk) for score in self.scores], dtype=np.int64)
         return np.repeat(np.arange(len(lengths)), lengths), ~unk if self.skip_unk else np.ones_like(unk)
 
     def surface(self, pair: int) -> list[str]:
-        """Return the tokens of one text as they are written in it."""
+        """Return the tokens of one text, as written in the text."""
         text = self._texts[pair]
         return [text[start:end] for start, end in self.scores[pair].spans.tolist()]
 
@@ -89,7 +89,7 @@ def both_sides(
     unigrams: Unigrams | None = None,
     starts: Sequence[int] | None = None,
 ) -> tuple[Side, Side]:
-    """Return both sides from 2P texts and their scores, first those of the good sentences, then the bad ones."""
+    """Return both sides, given 2P texts and scores. The good sentences come first, then the bad ones."""
     half = len(pairs)
     as_read = pairs.assign(good=texts[:half], bad=texts[half:])
     good, bad = (
@@ -100,13 +100,13 @@ def both_sides(
 
 
 def any_known(score: TokenScores) -> bool:
-    """Return True if some token of the text itself, not counting `<eos>`, is not `<unk>`."""
+    """Return True if at least one token of the text, other than a final `<eos>`, is not `<unk>`."""
     return bool((~score.unk & (np.diff(score.spans.reshape(-1, 2))[:, 0] > 0)).any())
 
 
 @contextmanager
 def naming_the_pair(texts: Sequence[str], pairs: pd.DataFrame) -> Iterator[None]:
-    """Add the name of the pair to the error for a text that is too long. Texts must be in the order of pairs."""
+    """Add the pair's name to the error if a text is too long. The texts must be in the order of the pairs."""
     try:
         yield
     except TextTooLong as error:
@@ -115,7 +115,7 @@ def naming_the_pair(texts: Sequence[str], pairs: pd.DataFrame) -> Iterator[None]
 
 
 def about(pairs: pd.DataFrame, good: Side, bad: Side) -> pd.DataFrame:
-    """Return the columns (P rows) that all methods share: the pair, and its characters and unknown tokens."""
+    """Return the columns (P rows) that all methods share: the pair's name, characters and unknown tokens."""
     return pd.DataFrame(
         {
             "pair_id": pairs["pair_id"],
@@ -132,7 +132,7 @@ def about(pairs: pd.DataFrame, good: Side, bad: Side) -> pd.DataFrame:
 
 
 def critical_unk(good: Side, bad: Side) -> Counts:
-    """Return the number (P,) of `<unk>` tokens in the part in which two sentences differ, in both together."""
+    """Return the number (P,) of `<unk>` tokens in the differing parts of both sentences of each pair."""
     counts = np.zeros(len(good.scores), dtype=np.int64)
     for pair in np.flatnonzero(good.unk + bad.unk).tolist():
         good_tokens, bad_tokens = good.surface(pair), bad.surface(pair)

@@ -1,9 +1,9 @@
-"""Templates: texts with placeholders for the sentences of a pair, from conf/template/ or written by the user.
+"""Read and fill in templates, which are texts with placeholders for the sentences of a pair.
 
-A template must contain each placeholder of its kind once:
+Templates are in conf/template/ or written by the user. A template must contain each placeholder of its kind once:
 
-    in_template   {sentence}           says that the following sentence is good
-    comparative   {target}, {other}    says that one sentence is good and the other bad
+    in_template   {sentence}           a statement that the following sentence is good
+    comparative   {target}, {other}    a statement that one sentence is good and the other bad
     yes_no        {sentence}           a question about the sentence
     ab            {a}, {b}             a question about both sentences
 """
@@ -32,7 +32,7 @@ PLACEHOLDERS = {
 }
 PROMPTS = ("yes_no", "ab")  # the kinds with a system message and answers
 FOLDER = ROOT / "conf" / "template"
-_KEYS = ("system", "answers", "cue", "space", "templates")  # keys of a file; only prompts have the first four
+_KEYS = ("system", "answers", "cue", "space", "templates")  # keys of a file; the first four are only for prompts
 
 
 Templated = Annotated[str | list[str | dict[str, str]] | None, "texts"]  # a file, or a list of templates
@@ -47,7 +47,7 @@ class TemplateParameters:
 
 @dataclass(frozen=True)
 class Template:
-    """One template."""
+    """A text with placeholders for sentences."""
 
     name: str
     text: str  # for prompts, the user's message
@@ -56,7 +56,7 @@ class Template:
     def fill(self, *sentences: str) -> tuple[str, tuple[int, int]]:
         """Fill in sentences, in the order of PLACEHOLDERS. Return the text, and begin and end of the first sentence.
 
-        Braces in a sentence aren't taken for a placeholder.
+        Braces in a sentence are never treated as a placeholder.
         """
         places = PLACEHOLDERS[self.kind]
         parts = re.split(rf"\{{({'|'.join(places)})\}}", self.text)  # text and names of placeholders alternate
@@ -73,12 +73,12 @@ class Templates:
     kind: str
     templates: tuple[Template, ...]
     system: str | None = None  # a message that describes the task
-    answers: tuple[str, str] | None = None  # yes_no: good and bad; ab_prompt: the first and the second sentence
+    answers: tuple[str, str] | None = None  # for good and bad (yes_no), or for the first and the second sentence (ab)
     cue: str | None = None  # the end of a prompt for a base model
-    space: str | None = None  # what separates the cue from an answer
+    space: str | None = None  # the text between the cue and an answer
 
     def described(self) -> dict[str, Any]:
-        """Return the templates as plain data for metadata."""
+        """Return the templates as plain data, for metadata."""
         texts = {"templates": [{"name": template.name, "text": template.text} for template in self.templates]}
         prompts = {"system": self.system, "answers": self.answers and [*self.answers]}
         return {**prompts, "cue": self.cue, "space": self.space, **texts} if self.kind in PROMPTS else texts
@@ -88,18 +88,18 @@ ALONE = Templates("in_template", (Template("", "{sentence}", "in_template"),))  
 
 
 def templates_of(method: str, kind: str, own: Any, language: str | None) -> Templates:
-    """Return the user's templates, or ours for the language.
+    """Return the user's templates, or the built-in ones for the language.
 
     Args:
-        method: Name of the method, for messages.
+        method: Name of the method, for error messages.
         kind: Kind of templates (PLACEHOLDERS).
-        own: The user's templates: a list, a mapping with _KEYS, or a YAML file with either; None: use ours. Keys that
-            are left out (system, answers, cue, space) are taken from ours.
-        language: Language of our templates.
+        own: The user's templates, as a list, a mapping with _KEYS, or a YAML file with either of these. If it is None,
+            the built-in templates are used. They also replace missing keys (system, answers, cue, space).
+        language: Language of the built-in templates.
 
     Raises:
         InputError: If a file can't be read as templates.
-        ConfigError: If a template lacks its placeholder, or if ours are needed but there are none for the language.
+        ConfigError: If a template lacks a placeholder, or if there are no built-in templates for the language.
     """
     where = f"method.{method}.templates"
     ours = FOLDER / f"{kind}_{language}.yaml"
@@ -107,9 +107,8 @@ def templates_of(method: str, kind: str, own: Any, language: str | None) -> Temp
     if own is None and not values:
         known = ", ".join(sorted(path.stem.removeprefix(f"{kind}_") for path in FOLDER.glob(f"{kind}_*.yaml")))
         raise ConfigError(
-            f"method={method}: there are no templates for benchmark.language="
-            f"{'null' if language is None else language}, only for {known}. Set benchmark.language, or give your own "
-            f"templates with {where}=FILE."
+            f"benchmark.language={'null' if language is None else language}: method={method} has no built-in templates "
+            f"for this language. Set benchmark.language to {known}, or use your own templates with {where}=FILE."
         )
     if isinstance(own, str):
         where = f"{where}={own}"
@@ -118,36 +117,36 @@ def templates_of(method: str, kind: str, own: Any, language: str | None) -> Temp
         values = {**values, **(own if isinstance(own, Mapping) else {"templates": own})}
     if not set(values) <= set(_KEYS) or not isinstance(values.get("templates"), list):
         raise InputError(
-            f"{where}: must be a list of templates, or have the key templates with such a list. The only other keys "
-            f"are {', '.join(_KEYS[:-1])}."
+            f"{where}: this is neither a list of templates nor a mapping with the key templates. Write a list, or a "
+            f"mapping with the keys {', '.join(_KEYS)}."
         )
     items = []
     for number, item in enumerate(values["templates"], start=1):
         named = {"text": item} if isinstance(item, str) else item
         items.append({"name": str(number), **named, "kind": kind} if isinstance(named, Mapping) else item)
     texts = {**values, "kind": kind, "templates": items}
-    templates = checked(texts, Templates, where, InputError, "put texts in quotes that YAML takes for something else")
+    templates = checked(texts, Templates, where, InputError, "put quotes around texts that YAML reads as other types")
     _check(where, templates)
     return templates
 
 
 def _check(where: str, templates: Templates) -> None:
-    """Raise ConfigError if texts are missing or wrong, and InputError if a text has NUL or half a surrogate pair."""
+    """Raise ConfigError if a text is missing or wrong, and InputError if it contains NUL or half a surrogate pair."""
     names = [template.name for template in templates.templates]
     if not names or len(set(names)) < len(names):
-        given = f"the names are {', '.join(names)}" if names else "there is none"
-        raise ConfigError(f"{where}: give at least one template, each with a different name ({given}).")
+        given = f"two templates have the same name ({', '.join(names)})" if names else "there are no templates"
+        raise ConfigError(f"{where}: {given}. Write at least one template, and give each a different name.")
     for template in templates.templates:
         for placeholder in PLACEHOLDERS[templates.kind]:
             if (times := template.text.count(f"{{{placeholder}}}")) != 1:
                 raise ConfigError(
-                    f"{where}: template {template.name} must contain {{{placeholder}}} once, but has it {times} times: "
-                    f"{template.text!r}"
+                    f"{where}: template {template.name} contains {{{placeholder}}} {times} times, but must contain it "
+                    f"once. Correct this template: {template.text!r}"
                 )
     if templates.kind in PROMPTS and None in (templates.answers, templates.cue, templates.space):
         raise ConfigError(
             f"{where}: answers, cue or space are missing. Add them to a YAML file of templates, or set "
-            "benchmark.language to use ours."
+            "benchmark.language to use the built-in ones."
         )
     texts = [text for template in templates.templates for text in (template.name, template.text)]
     for text in filter(None, [templates.system, templates.cue, *(templates.answers or ()), *texts]):
@@ -155,11 +154,11 @@ def _check(where: str, templates: Templates) -> None:
 
 
 def within(scores: TokenScores, span: tuple[int, int]) -> TokenScores:
-    """Return the scores of the tokens of a sentence that is part of a longer text, at the characters `span`.
+    """Return the token scores of a sentence that is part of a longer text, at the characters `span`.
 
-    A token counts if it covers a character of the sentence, even if it begins with the space before. Tokens of zero
-    width are the first bytes of the next character and count with it. There is one exception: at the beginning of the
-    sentence, such a token is a space left out of the offsets, if no other token covers the space before the sentence.
+    A token is included if it covers a character of the sentence, even if it begins with the space before it. Tokens of
+    zero width are the first bytes of the next character, and are included with it. There is one exception. If no other
+    token covers the space before the sentence, a token of zero width at its beginning is this space.
     """
     start, end = scores.spans[:, 0], scores.spans[:, 1]
     first, last = span

@@ -1,8 +1,9 @@
-"""Unigram log-probabilities of sentences: the sum of the log-frequencies of their tokens in a text.
+"""Compute unigram log-probabilities of sentences, which are sums of their tokens' log-frequencies in a text.
 
-The text is the whole training sample of the run, or the file `unigrams.text` for a pretrained model. A token that
-occurs c times among N has ln(c / N). A token that isn't in the text counts as `unigrams.unseen` occurrences, but is not
-added to N, so that all others are exact. If the end of a sentence is scored, it is a token like any other.
+The text is the whole training sample of the run, or the file `unigrams.text` for a pretrained model. If a token occurs
+c times in a text of N tokens, its log-frequency is ln(c / N). For tokens that aren't in the text, c is
+`unigrams.unseen`, which is not added to N, so that other log-frequencies are exact. If `<eos>` is scored, it is treated
+like any other token.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ _BATCH = 10_000  # lines to encode at a time
 
 @dataclass(frozen=True)
 class Unigrams:
-    """How often each token occurs in a text."""
+    """The number of times that each token occurs in a text."""
 
-    counts: Counts  # (V,) by token id; higher ids count as unseen
+    counts: Counts  # (V,) by token id; tokens with higher ids aren't in the text
     unseen: float  # the count assumed for a token that isn't in the text
 
     def sums(self, scores: Sequence[TokenScores], skip_unk: bool) -> tuple[FloatArray, Counts]:
         """Return each sentence's unigram log-probability (nats), and its number of tokens that aren't in the text.
 
-        `skip_unk` leaves out `<unk>`, as `policy.unk=skip` leaves it out of the log-probability.
+        If `skip_unk` is true, `<unk>` tokens are skipped, as with `policy.unk=skip`.
         """
         counts = np.append(self.counts, 0)
         logprobs = np.log(np.maximum(counts, self.unseen) / counts.sum())
@@ -61,8 +62,8 @@ class UnigramSource:
 
     run: RunFolder
     config: EvalConfig
-    # For the metadata of score files: "of" (sample, or the name of a file), "digest" and "unseen"; or only "missing",
-    # the reason why there is no text.
+    # Part of the metadata of score files. The keys are "of" ("sample", or the name of a file), "digest" and "unseen".
+    # If there is no text, the only key is "missing", with the reason.
     described: dict[str, Any]
 
     @classmethod
@@ -84,17 +85,17 @@ class UnigramSource:
         else:
             file = Path(named).expanduser()
             if not file.is_file():
-                raise InputError(f"unigrams.text={named}: file not found.")
+                raise InputError(f"unigrams.text={named}: this file doesn't exist. Correct the path.")
             described |= {"of": file.name, "digest": sha256_file(file)}
         return cls(run, config, {"missing": missing} if missing else described)
 
     @property
     def missing(self) -> str | None:
-        """Why unigrams can't be counted; None if they can."""
+        """The reason why unigrams can't be counted, or None if they can."""
         return self.described.get("missing")
 
     def count(self, scorer: Scorer) -> Unigrams:
-        """Count the tokens that the scorer reads. Raises StoreError or InputError if the text can't be used."""
+        """Count the tokens in the text, as the scorer reads it. Raises StoreError or InputError if this fails."""
         assert self.missing is None, self.missing
         with working(f"counting tokens of {self.described['of']}"):
             counts = self._of_sample(scorer) if self.described["of"] == "sample" else self._of_file(scorer)
@@ -106,7 +107,7 @@ class UnigramSource:
         counts = token_counts(config, manifest, store, tokenizer)
         if not scorer.scores_eos(self.config.policy):
             counts[EOS] = 0
-        # A masked model has additional tokens with lower ids: padding and mask.
+        # A masked model has additional tokens with lower ids, for padding and masking.
         return np.concatenate([np.zeros(SPECIAL_TOKENS, np.int64), counts]) if scorer.masked else counts
 
     def _of_file(self, scorer: Scorer) -> Counts:
@@ -119,5 +120,5 @@ class UnigramSource:
             more[: len(counts)] += counts
             counts = more
         if not counts.any():
-            raise InputError(f"unigrams.text={file}: the file contains no text. Give one with a sentence per line.")
+            raise InputError(f"unigrams.text={file}: this file contains no text. Use one with a sentence per line.")
         return counts

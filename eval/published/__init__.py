@@ -1,4 +1,4 @@
-"""Published accuracies, for comparison with ours. The two are never mixed (sources and licences: NOTICE)."""
+"""Read published accuracies, which we compare with ours but never mix with them. NOTICE lists sources and licences."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,17 +7,17 @@ import pandas as pd
 
 OVERALL = "overall"
 COLUMNS = ("level", "name", "model", "accuracy")
-_BY_PHENOMENON = {"climp": 16}  # number of paradigms of benchmarks with accuracies published by phenomenon only
+_BY_PHENOMENON = {"climp": 16}  # numbers of paradigms, for benchmarks with accuracies published only by phenomenon
 
 
 def read_published(benchmark: str, columns: Sequence[str] = COLUMNS) -> pd.DataFrame:
-    """Read published accuracies of a benchmark. There are no rows if there are none.
+    """Read the published accuracies of a benchmark. If there are none, the table is empty.
 
     Returns:
         The columns level (paradigm, phenomenon, overall), name, model and accuracy (0 to 1). Phenomena have the names
-        that we use. The model `people` is the human baseline: the share of individual people's forced choices that
-        were correct. For diagnostics and SyntaxGym, level and name are those of eval.diagnostics.measures and
-        eval.syntaxgym.measures. Diagnostics also have an sd for conditions that are drawn at random.
+        that we use. The model `people` is the human baseline, which is the share of individual people's forced choices
+        that were correct. For diagnostics and SyntaxGym, levels and names are the same as in eval.diagnostics.measures
+        and eval.syntaxgym.measures. Diagnostics also have the column sd for conditions that are drawn at random.
     """
     path = Path(__file__).with_name(f"{benchmark}.csv")
     if not path.exists():
@@ -26,17 +26,17 @@ def read_published(benchmark: str, columns: Sequence[str] = COLUMNS) -> pd.DataF
 
 
 def number_of_paradigms(benchmark: str) -> int | None:
-    """Return the number of paradigms that a benchmark's published accuracies cover; None if it isn't known."""
+    """Return the number of paradigms that a benchmark's published accuracies cover, or None if it isn't known."""
     by_paradigm = read_published(benchmark).query("level == 'paradigm'")["name"].nunique()
     return by_paradigm or _BY_PHENOMENON.get(benchmark)
 
 
 def on_paradigms(published: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.DataFrame:
-    """Recompute published means over the paradigms of a study (`phenomena`: paradigm -> phenomenon).
+    """Recompute published means over a study's paradigms. `phenomena` maps paradigms to phenomena.
 
     Means over other paradigms wouldn't be comparable with the study's. A phenomenon, or the overall mean, only has a
-    row if all of its paradigms are published. The rows of a published model are left unchanged if the study has exactly
-    its paradigms, or none of them, as when accuracies are published by phenomenon only.
+    row if all of its paradigms are published. The rows of a published model are left unchanged if its paradigms are
+    the same as the study's, or if the study has none of them. One example are accuracies published only by phenomenon.
     """
     parts = [published[:0]]
     for _, rows in published.groupby("model", sort=False):
@@ -50,9 +50,9 @@ def on_paradigms(published: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.Da
 
 
 def means_of_paradigms(accuracies: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows of level paradigm, and their means by phenomenon and overall.
+    """Return the rows of the level paradigm, and their means by phenomenon and overall.
 
-    `phenomena` maps each paradigm to its phenomenon. Raises KeyError if a paradigm is missing in it.
+    `phenomena` maps paradigms to phenomena. Raises KeyError if a paradigm is missing in it.
     """
     rows = accuracies[accuracies["level"] == "paradigm"]
     named = rows.assign(phenomenon=[phenomena[name] for name in rows["name"]], overall=OVERALL)

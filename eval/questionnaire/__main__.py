@@ -1,4 +1,4 @@
-"""The command `python -m eval.questionnaire`: write pages with pairs for people, or measure how far people agree."""
+"""Run `python -m eval.questionnaire`, which writes forms with pairs, or measures how much people agree on them."""
 
 import dataclasses
 
@@ -9,11 +9,11 @@ from pairscale.errors import ConfigError
 
 
 def run(config: QuestionnaireCommand) -> None:
-    """Write the forms, or with `people`, print how far the people who answered them agree.
+    """Write the forms or, if `people` is set, print how much people agree with the benchmark.
 
-    Raises ConfigError for a benchmark without pairs, and the errors of `print_agreement` and `write_forms`.
+    Raises ConfigError if the benchmark has no pairs, and the same errors as `print_agreement` and `write_forms`.
     """
-    # Imported here, so that --help starts at once.
+    # Imported here, because pandas and numpy would delay --help.
     from eval.benchmarks.load import benchmark_of
     from eval.questionnaire.answers import print_agreement
     from eval.questionnaire.forms import write_forms
@@ -21,8 +21,7 @@ def run(config: QuestionnaireCommand) -> None:
     settings = config.questionnaire
     if not config.benchmark.has_pairs:
         raise ConfigError(
-            f"benchmark={config.benchmark.name}: this benchmark has no pairs that people could choose from. Use a "
-            "benchmark of minimal pairs."
+            f"benchmark={config.benchmark.name}: this benchmark has no minimal pairs. Use a benchmark of minimal pairs."
         )
     benchmark = benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config))
     if config.people:

@@ -1,14 +1,14 @@
-"""Read the files of answers that a form's page (page.html) saves, and measure how far people agree.
+"""Read the files of answers that a form's page (page.html) saves, and measure how much people agree.
 
     {"schema": "pairscale-answers", "version": 2,
-     "benchmark": its name, "digest": that of its pairs, "form": "form-1",
-     "rater": 16 hexadecimal digits, random,
-     "native": true for a native speaker, as the person says,
+     "benchmark": its name, "digest": the digest of its pairs, "form": "form-1",
+     "rater": 16 random hexadecimal digits,
+     "native": whether the person is a native speaker, according to the person,
      "answers": [{"paradigm", "pair_id", "first", "second", "chosen": "first" | "second", "ms"}, ...]}
 
-Nothing in a file is trusted. Answers are in the order in which people saw the questions. `first` was on the left, or at
-the top on a phone, and `ms` is how long the pair was visible. An attention check has no paradigm and pair_id, but
-`check`, the sentence that everyone should choose.
+Files are checked, because anyone could have changed them. Answers are in the order in which people saw the questions.
+`first` was on the left, or at the top on a phone, and `ms` is the time for which the pair was visible, in milliseconds.
+An attention check has no paradigm and pair_id. Instead, it has `check`, the sentence that everyone should choose.
 """
 
 from __future__ import annotations
@@ -70,14 +70,17 @@ def read_answers(paths: Sequence[str]) -> pd.DataFrame:
     """Read the answers to pairs from files, or from all .json files in folders.
 
     The columns are file, benchmark, digest, rater, native, failed (number of failed attention checks in the file),
-    paradigm, pair_id, first, second, chosen (a sentence) and seconds. Raises InputError if a file is missing, too large
-    or not a file of answers.
+    paradigm, pair_id, first, second, chosen (a sentence) and seconds. Raises InputError if a file is missing or too
+    large, or if it isn't a file of answers.
     """
     tables = []
     for file in _files(paths):
         if file.stat().st_size > MAX_BYTES:
-            raise InputError(f"{file}: over {MAX_BYTES // 10**6} MB, which is too large for a file of answers.")
-        content = read_json(file, _File, InputError, "must be a file that a form's page saved", VERSION)
+            raise InputError(
+                f"{file}: this file is larger than {MAX_BYTES // 10**6} MB, so it isn't a file of answers. Use the "
+                "file that a form's page saved."
+            )
+        content = read_json(file, _File, InputError, "use a file that a form's page saved", VERSION)
         table = pd.DataFrame([msgspec.structs.asdict(answer) for answer in content.answers])
         table["chosen"] = table["first"].where(table["chosen"] == "first", table["second"])
         is_check = table["check"].notna()
@@ -92,7 +95,7 @@ def _files(paths: Sequence[str]) -> list[Path]:
     for path in (Path(path).expanduser() for path in paths):
         inside = sorted(path.glob("*.json")) if path.is_dir() else [path]
         if not inside or not path.exists():
-            raise InputError(f"people: no files of answers (.json) in {path}.")
+            raise InputError(f"people={path}: there are no files of answers (.json) here. Correct the path.")
         files += inside
     return files
 
@@ -100,31 +103,33 @@ def _files(paths: Sequence[str]) -> list[Path]:
 def counted(
     answers: pd.DataFrame, name: str, digest: str, pairs: pd.DataFrame, config: QuestionnaireConfig
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the human judgements that count, and sentences about answers that are left out.
+    """Return the human judgements that can be used, and sentences about the answers that are left out.
 
     Args:
         answers: The answers, from `read_answers`.
         name: Name of the benchmark.
         digest: Digest of the benchmark's pairs.
         pairs: The benchmark's pairs, with the columns of eval.scores.schemas.ITEMS.
-        config: Which answers to leave out.
+        config: The settings that decide which answers to leave out.
 
     Returns:
-        A table with the columns JUDGEMENTS, where right means that the good sentence was chosen, and the sentences.
+        A table with the columns JUDGEMENTS, and the sentences. `right` is True if the good sentence was chosen.
 
-    Raises InputError for answers about other pairs, or if no answers count.
+    Raises InputError if answers are about other pairs, or if no answers can be used.
     """
     for row in answers[(answers["benchmark"] != name) | (answers["digest"] != digest)].to_dict("records"):
         raise InputError(
-            f"{row['file']}: these answers are about {row['benchmark']} (pairs {row['digest'][:8]}), but must be about "
-            f"{name} (pairs {digest[:8]})."
+            f"{row['file']}: these answers are about {row['benchmark']} (pairs {row['digest'][:8]}), but the benchmark "
+            f"is {name} (pairs {digest[:8]}). Use the same benchmark settings as for the forms."
         )
     rows = answers.merge(pairs[["paradigm", "pair_id", "phenomenon", "good", "bad"]], "left", ["paradigm", "pair_id"])
     as_is = (rows["first"] == rows["good"]) & (rows["second"] == rows["bad"])
     swapped = (rows["first"] == rows["bad"]) & (rows["second"] == rows["good"])
     for row in rows[~(as_is | swapped)].to_dict("records"):
         pair = f"{row['pair_id']!r:.40} of {row['paradigm']!r:.60}"
-        raise InputError(f"{row['file']}: damaged: {name} has no such pair {pair}.")
+        raise InputError(
+            f"{row['file']}: this file is damaged, because {name} doesn't contain the pair {pair}. Leave it out."
+        )
     failed, foreign = rows["failed"] > config.max_failed_checks, ~rows["native"] & config.native_only
     rows["why"] = np.select(
         [failed, foreign],
@@ -142,14 +147,14 @@ def counted(
     ]
     rows = rows[rows["why"] == ""]
     if rows.empty:
-        raise InputError(f"people: none of the answers about {name} counts. {' '.join(notes)}")
+        raise InputError(f"people: none of the answers about {name} can be used. {' '.join(notes)}")
     return rows.assign(right=rows["chosen"] == rows["good"])[JUDGEMENTS], notes
 
 
 def print_agreement(benchmark: Benchmark, people: Sequence[str], config: QuestionnaireConfig) -> None:
-    """Print how far people agree. `people` are files or folders of answers.
+    """Print how much people agree. `people` contains files or folders of answers.
 
-    Raises the errors of `read_answers` and `counted`.
+    Raises the same errors as `read_answers` and `counted`.
     """
     judgements, notes = counted(read_answers(people), benchmark.name, benchmark.digest, benchmark.pairs, config)
     print_table(Console(), agreement_table(benchmark.name, agreement(judgements), config.threshold))
@@ -158,17 +163,17 @@ def print_agreement(benchmark: Benchmark, people: Sequence[str], config: Questio
 
 
 def agreement(judgements: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Measure how far people agree with the labels, in each paradigm, each phenomenon and overall.
+    """Measure how much people agree with the labels, by paradigm, by phenomenon and overall.
 
     Args:
         judgements: The judgements, with the columns JUDGEMENTS.
         confidence: Confidence level of the intervals.
 
     Returns:
-        A table with the columns AGREEMENT. agreement is the share of single judgements that agree, low and high its
-        confidence interval for new people and pairs, majority the share of pairs for which more than half of the
-        judgements agree, ties the number of pairs for which exactly half do (not a majority), and seconds the median
-        time per judgement. For phenomena and overall, shares are means over paradigms, as accuracies are.
+        A table with the columns AGREEMENT. `agreement` is the share of single judgements that agree with the label, and
+        `low` and `high` are its confidence interval for new people and pairs. `majority` is the share of pairs for
+        which more than half of the judgements agree, and `ties` is the number of pairs for which exactly half do.
+        `seconds` is the median time per judgement. By phenomenon and overall, shares are means over paradigms.
     """
     table = []
     units = [(level, *unit) for level in ("paradigm", "phenomenon") for unit in judgements.groupby(level)]
@@ -183,13 +188,13 @@ def agreement(judgements: pd.DataFrame, confidence: float = 0.95) -> pd.DataFram
 
 
 def _interval(rows: pd.DataFrame, share: float, confidence: float) -> tuple[float, float]:
-    """Return Wilson's interval of a mean over paradigms, for new people and new pairs of the same paradigms.
+    """Return Wilson's interval for a mean over paradigms, for new people and new pairs of the same paradigms.
 
-    Judgements by the same person, and of the same pair, are correlated. The variance is therefore clustered in two
-    ways: the variance by people, plus that by pairs (within their paradigm), minus that of single judgements (Cameron,
-    Gelbach and Miller 2011, equation 2.11). The number of trials is that of independent judgements with this variance,
-    but at most that of all judgements (Korn and Graubard 1998). Degrees of freedom come from the smaller number of
-    clusters. NaN with only one person, or only one pair in a paradigm.
+    Judgements by the same person or about the same pair are correlated, so the variance has two-way clustering. It is
+    the variance by person, plus the variance by pair (within paradigms), minus the variance of single judgements
+    (Cameron, Gelbach and Miller 2011, equation 2.11). The number of trials is the number of independent judgements with
+    this variance, but at most the number of all judgements (Korn and Graubard 1998). The smaller number of clusters
+    determines the degrees of freedom. With only one person, or only one pair in a paradigm, the result is NaN.
     """
     by_paradigm = rows.groupby("paradigm")
     raters, pairs = rows["rater"].nunique(), by_paradigm["pair_id"].nunique()
@@ -202,13 +207,13 @@ def _interval(rows: pd.DataFrame, share: float, confidence: float) -> tuple[floa
     variance = of_people + (of_pairs * pairs / (pairs - 1)).sum() - (rest**2).sum()
     trials = min(float(len(rows)), share * (1 - share) / variance if variance > 0 else math.inf)
     freedom = float(min(raters - 1, (pairs - 1).sum()))
-    # Wilson's interval with Student's quantile is the same as with the normal quantile and fewer trials.
+    # Wilson's interval with a quantile of Student's t is the same as with the normal quantile and fewer trials.
     fewer = (ndtri(0.5 + confidence / 2) / stdtrit(freedom, 0.5 + confidence / 2)) ** 2
     return wilson(share, trials * fewer, confidence)
 
 
 def agreement_table(title: str, table: pd.DataFrame, threshold: float) -> Table:
-    """Return a table of `agreement` for the terminal, in %, with one row per paradigm, per phenomenon and overall."""
+    """Return a table for the terminal, in %, with the rows of `table`, which is a result of `agreement`."""
     percents = table[["agreement", "low", "high", "majority"]].map(percent)
     percents["majority"] += np.where((table["level"] == "paradigm") & (table["majority"] < threshold), "!", " ")
     counts = table[["name", "raters", "pairs", "judgements"]]
@@ -217,7 +222,8 @@ def agreement_table(title: str, table: pd.DataFrame, threshold: float) -> Table:
     shown = filled_table(headings, cells.to_numpy().tolist(), headings[:1])
     shown.title = Text(title)
     shown.caption = Text(
-        "Agreement in %, with 95% intervals for new people and pairs. Phenomena and overall are means over paradigms. "
-        f"Majority: pairs for which more than half of the people agree; ! marks paradigms below {threshold:.0%}."
+        "Agreement in %, with 95% confidence intervals for new people and pairs. Phenomena and overall are means over "
+        "paradigms. Majority: pairs for which more than half of the people agree with the benchmark. ! marks paradigms "
+        f"below {threshold:.0%}."
     )
     return shown

@@ -1,4 +1,4 @@
-"""Write forms: HTML pages with pairs of a benchmark for people to judge, and attention checks."""
+"""Write forms, which are HTML pages with a benchmark's pairs for people to judge, and with attention checks."""
 
 import math
 import re
@@ -19,16 +19,17 @@ from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import sha256_json, write_text
 from pairscale.schema import load_yaml, read_yaml
+from pairscale.sizes import plural
 
 LANGUAGES = ("en", "zh")  # languages of the texts in this folder
-PAIR_SECONDS = 8  # how long people take per pair, for the duration on the form
+PAIR_SECONDS = 8  # estimated time per pair, for the duration that is stated on the form
 _STOP = re.compile(r"[.!?。！？]$")
 
 
 def read_texts(config: QuestionnaireConfig, language: str | None) -> dict[str, Any]:
-    """Return the texts of a form in a language, by the keys of en.yaml. Texts in the file `config.texts` replace them.
+    """Return the texts of a form in a language, by the keys of en.yaml. The file `config.texts` replaces some of them.
 
-    Raises ConfigError if there are no texts in this language, and InputError if the file does not contain texts.
+    Raises ConfigError if texts are missing in this language, and InputError if the file can't be read as texts.
     """
     like = load_yaml(_asset("en.yaml"))
     texts = load_yaml(_asset(f"{language}.yaml")) if language in LANGUAGES else {}
@@ -49,11 +50,12 @@ def read_texts(config: QuestionnaireConfig, language: str | None) -> dict[str, A
 
 
 def deal(benchmark: Benchmark, config: QuestionnaireConfig, checks: Mapping[str, str]) -> list[list[dict[str, Any]]]:
-    """Return the questions of each form: `per_paradigm` pairs of each paradigm, each on `raters` forms.
+    """Return the questions of each form. `per_paradigm` pairs of each paradigm are drawn, each for `raters` forms.
 
-    In each round, the forms contain each of these pairs once. Their sizes, and their numbers of pairs per paradigm,
-    differ by at most one, and each round groups the pairs differently. A question has two `sentences` in an order that
-    reveals nothing, and either `paradigm` and `pair_id` or, for an attention check, `check` (the good sentence).
+    There are `raters` rounds. In each round, the forms contain each of these pairs once, in different groups. Within a
+    round, the sizes of the forms, and their numbers of pairs per paradigm, differ by at most one. A question has two
+    `sentences` in an order that doesn't show which is good. It also has `paradigm` and `pair_id` or, for an attention
+    check, `check` (the good sentence).
 
     Args:
         benchmark: The pairs.
@@ -67,8 +69,8 @@ def deal(benchmark: Benchmark, config: QuestionnaireConfig, checks: Mapping[str,
     known = [{"check": like(good), "sentences": sorted([like(good), like(bad)])} for good, bad in checks.items()]
     if config.checks > len(known):
         raise ConfigError(
-            f"questionnaire.checks={config.checks}: the texts have {len(known)} attention checks. Choose a smaller "
-            "number, or add some to the file of questionnaire.texts."
+            f"questionnaire.checks={config.checks}: there are only {len(known)} attention checks. Choose a smaller "
+            "number, or add checks to the file of questionnaire.texts."
         )
     questions = [
         {"paradigm": pair["paradigm"], "pair_id": pair["pair_id"], "sentences": sorted([pair["good"], pair["bad"]])}
@@ -77,7 +79,7 @@ def deal(benchmark: Benchmark, config: QuestionnaireConfig, checks: Mapping[str,
     rng = np.random.default_rng([config.seed, 1])
     hands = math.ceil(len(questions) / config.pairs)
     forms = []
-    for _ in range(config.raters):  # pairs are sorted by paradigm and dealt in turn, like cards
+    for _ in range(config.raters):  # pairs are sorted by paradigm, and dealt to forms in turn, like cards
         order = rng.permutation(len(questions))
         dealt = order[np.argsort(pd.factorize(pairs["paradigm"].iloc[order])[0], kind="stable")]
         for hand in range(hands):
@@ -87,9 +89,9 @@ def deal(benchmark: Benchmark, config: QuestionnaireConfig, checks: Mapping[str,
 
 
 def _style_of(good: pd.Series) -> Callable[[str], str]:
-    """Return a function that writes a sentence with a full stop and a capital only if most good sentences have them.
+    """Return a function that removes a sentence's full stop and capital if most good sentences don't have them.
 
-    Otherwise people would recognise an attention check by its full stop.
+    Otherwise, people would recognise an attention check by its full stop.
     """
     stop, small = good.str.contains(_STOP).mean() > 0.5, good.str[:1].str.islower().mean() > 0.5
 
@@ -103,7 +105,7 @@ def _style_of(good: pd.Series) -> Callable[[str], str]:
 def write_forms(benchmark: Benchmark, config: QuestionnaireConfig, of: str | None) -> None:
     """Write the page of each form, and print how many there are. `of` is the language of the sentences, if known.
 
-    Raises InputError if the folder has another questionnaire, and the errors of `read_texts` and `deal`.
+    Raises InputError if the folder contains another questionnaire, and the same errors as `read_texts` and `deal`.
     """
     language = config.language or of
     texts = read_texts(config, language)
@@ -114,15 +116,15 @@ def write_forms(benchmark: Benchmark, config: QuestionnaireConfig, of: str | Non
         path = Path(config.folder, f"{name}.html")
         if path.exists() and path.read_text(encoding="utf-8") != page:
             raise InputError(
-                f"{path}: this form belongs to another questionnaire, which people may be answering. Choose another "
-                "folder with questionnaire.folder=NEW."
+                f"{path}: this form belongs to another questionnaire, which people may still be answering. Choose "
+                "another folder with questionnaire.folder=NEW."
             )
         write_text(path, page)
     longest = max(map(len, forms))
-    written = f"{benchmark.name}: {len(forms)} forms of up to {longest} questions ({minutes(longest)} minutes)"
-    Console(markup=False, soft_wrap=True, highlight=False).print(f"{written} in {config.folder}")
+    written = f"{plural(len(forms), 'form')} of up to {longest} questions ({plural(minutes(longest), 'minute')})"
+    Console(markup=False, soft_wrap=True, highlight=False).print(f"{benchmark.name}: {written} in {config.folder}")
     if not texts["contact"]:
-        say("The forms have no contact for questions. Add one with questionnaire.texts=FILE.", "note", "yellow")
+        say("The forms don't say whom to contact. Add a contact with questionnaire.texts=FILE.", "note", "yellow")
 
 
 def minutes(questions: int) -> int:
@@ -135,8 +137,8 @@ def form_page(
 ) -> str:
     """Return the HTML of a form, which needs no network and doesn't reveal the good sentences of its pairs.
 
-    `language` is the language of the texts, and `of` that of the sentences (ISO 639; "" if unknown). All text is
-    escaped: by the template, as JSON without < > &, and as text nodes by the script.
+    `language` is the language of the form's texts, and `of` is the language of the sentences (ISO 639; "" if unknown).
+    All text is escaped by the template, in JSON (without < > &), and as text nodes by the script.
     """
     about = {"schema": SCHEMA, "version": VERSION, "benchmark": benchmark.name, "digest": benchmark.digest}
     form = {

@@ -1,5 +1,5 @@
-"""Compare human ratings of sentences with how probable a model finds the sentences.
+"""Compare human ratings of sentences with the sentences' probabilities under a model.
 
 sentences.py reads a table of ratings. measures.py computes scores that are normalised for length and frequency (SLOR,
-MORCELA) and compares them with ratings.
+MORCELA), and compares them with ratings.
 """

@@ -1,21 +1,22 @@
 """Measure how well a model's scores of sentences agree with human ratings, with confidence intervals.
 
-A sentence has these scores, where n is its number of tokens and u the sum of their unigram log-probabilities (Pauls and
-Klein 2012; Lau et al. 2017, 2020, table 1):
+A sentence has n tokens, and u is the sum of their unigram log-probabilities. Its scores are (Pauls and Klein 2012; Lau
+et al. 2017, 2020, table 1):
 
     lp        ln p of the sentence                        mean_lp   lp / n
     pen_lp    lp / ((5 + n) / 6)^0.8                      norm_lp   -lp / u
     slor      (lp - u) / n                                morcela   (lp - beta u + gamma) / n
 
-beta and gamma maximise the correlation with ratings. They come from a linear regression of ratings on lp / n, u / n and
-1 / n (Tjuatja et al. 2024, arXiv:2411.02528, equation 4); slor is morcela with beta = 1 and gamma = 0. To avoid scoring
-the fit on its own data, each sentence is scored with weights fitted to the other folds (`FOLDS`).
+beta and gamma maximise the correlation with ratings. They are estimated by linear regression of ratings on lp / n,
+u / n and 1 / n (Tjuatja et al. 2024, arXiv:2411.02528, equation 4). slor is morcela with beta = 1 and gamma = 0. To
+avoid scoring the fit on its own data, each sentence is scored with weights fitted to the other folds (`FOLDS`).
 
-Measures compare scores with ratings. The influence of a sentence is how fast a statistic of S sentences changes with S
-times the sentence's weight (Hampel 1974). The mean influence is 0, and the sum of squared influences over S (S - 1) is
-the variance of the statistic over new sentences (the infinitesimal jackknife, Efron 1982). For `auc`, this is the
-variance of DeLong et al. 1988; for `pearson`, that of the jackknife itself. It requires neither normal scores nor
-continuous ratings, and both sentences of a pair can count as one unit, which scipy's intervals don't support.
+Measures compare scores with ratings. A sentence's influence is the derivative of a statistic of S sentences with
+respect to S times the sentence's weight (Hampel 1974). The mean influence is 0. The sum of squared influences, divided
+by S (S - 1), estimates the statistic's variance over new sentences (the infinitesimal jackknife, Efron 1982). For
+`auc`, this is the variance of DeLong et al. 1988. For `pearson`, it is the variance of the ordinary jackknife. Scores
+don't have to be normal, and ratings don't have to be continuous. Both sentences of a pair can be one unit, which
+scipy's intervals don't support.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ SEED = 1  # seed for the folds, which are the same for all runs
 
 
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the measures of one run from its score file (columns of eval.scores.schemas.SENTENCES).
+    """Compute the measures of one run from its score file (columns of eval.scores.schemas.SENTENCES).
 
-    The columns are level (the measure), name (the score, such as lp or slor), accuracy (the value), low and high (95%
-    interval for new sentences) and items (number of sentences or pairs). The table is empty if fewer than three
-    sentences have a score.
+    The columns are level (the measure), name (the score, such as lp or slor), accuracy (the value), low, high, and
+    items (number of sentences or pairs). Low and high are a 95% confidence interval for new sentences. The table is
+    empty if fewer than three sentences have a score.
     """
     known = rows["lp"].notna()
     table, rows = scores(rows)[known], rows[known].reset_index(drop=True)
@@ -58,9 +59,9 @@ def measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _measured(values: Array, rows: pd.DataFrame) -> Iterator[tuple[str, Statistic, Numbers]]:
-    """Yield the measures of scores (S,): the name, the statistic, and the units for `Statistic.interval`."""
+    """Yield the name, the statistic, and the units (for `Statistic.interval`) of each measure of scores (S,)."""
     units = clusters(rows)
-    has_ratings = rows["rating"].notna().all() and rows["rating"].nunique() > 1  # nothing correlates with a constant
+    has_ratings = rows["rating"].notna().all() and rows["rating"].nunique() > 1  # constants have no correlation
     if has_ratings:
         yield PEARSON, pearson(values, people(rows)), units
         yield "Spearman", spearman(values, people(rows)), units
@@ -82,8 +83,8 @@ def _measured(values: Array, rows: pd.DataFrame) -> Iterator[tuple[str, Statisti
 def scores(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a table of the scores of S sentences (columns of eval.scores.schemas.SENTENCES).
 
-    Without unigram probabilities, it has only the first three. morcela is cross-validated and on the scale of the
-    ratings, or of the labels (1 and 0) if there are no ratings. Sentences without a score have NaN.
+    Without unigram probabilities, the table has only lp, mean_lp and pen_lp. morcela is cross-validated, and on the
+    scale of the ratings, or of the labels (1 and 0) if there are no ratings. Missing scores are NaN.
     """
     lp, u, n = (rows[name].astype(float) for name in ("lp", "unigram_lp", "tokens"))
     table = pd.DataFrame({"lp": lp, "mean_lp": lp / n, "pen_lp": lp / ((5 + n) / 6) ** 0.8})
@@ -93,7 +94,7 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def people(rows: pd.DataFrame) -> Array:
-    """Return (S,) the human judgements that scores are compared with: ratings, or labels (1 for good) without them."""
+    """Return (S,) the human judgements to compare scores with. These are ratings, or else labels (1 for good)."""
     return np.asarray(rows["rating" if rows["rating"].notna().all() else "label"], np.float64)
 
 
@@ -111,9 +112,10 @@ def folds(rows: pd.DataFrame) -> Numbers:
 
 
 def fit(rows: pd.DataFrame, ratings: Array) -> Array:
-    """Regress ratings by least squares. Returns (4,) the weights of lp / n, u / n, 1 / n and 1.
+    """Fit ratings by least squares. Return (4,) the weights of lp / n, u / n, 1 / n and 1.
 
-    The weights are alpha, -alpha beta, alpha gamma, and an intercept that puts morcela on the scale of the ratings.
+    The weights are alpha, -alpha beta, alpha gamma, and an intercept. alpha and the intercept put morcela on the scale
+    of the ratings.
     """
     return np.asarray(np.linalg.lstsq(features(rows), ratings, rcond=None)[0])
 
@@ -125,7 +127,7 @@ def features(rows: pd.DataFrame) -> Array:
 
 
 def cross_validated(rows: pd.DataFrame, ratings: Array, fold: Numbers) -> Array:
-    """Return (S,) the ratings that fits to the other folds predict; NaN for sentences without a score."""
+    """Return (S,) the ratings predicted by fits to the other folds, or NaN for sentences without a score."""
     known = np.isfinite(rows["lp"].to_numpy(np.float64)) & np.isfinite(ratings)
     predicted = np.full(len(rows), np.nan)
     for number in np.unique(fold):
@@ -143,10 +145,11 @@ class Statistic(NamedTuple):
     is_share: bool = False
 
     def interval(self, units: Numbers) -> tuple[float, float]:
-        """Return the 95% interval for new units. `units` (S,) has the unit of each sentence, such as its pair.
+        """Return the 95% confidence interval for new units. `units` (S,) is each sentence's unit, such as its pair.
 
-        It is a Student's t interval on Fisher's scale: z of a correlation, or z of 2 p - 1 for a share p, which is half
-        its logit. A value at an end of the scale is moved inwards by one unit. NaN if no unit has an influence.
+        It is a Student's t interval on Fisher's z scale. For a share p, z is computed from 2 p - 1, so it is half the
+        logit of p. A value at an end of the scale is moved inwards by one unit. If no unit has any influence, the
+        interval is NaN.
         """
         count = int(units.max()) + 1
         influence = np.bincount(units, self.influence) * count / len(units)
@@ -159,11 +162,11 @@ class Statistic(NamedTuple):
 
 
 def pearson(scores: Array, ratings: Array) -> Statistic:
-    """Correlate scores (S,) with ratings (S,); NaN if either does not vary.
+    """Correlate scores (S,) with ratings (S,). The result is NaN if either does not vary.
 
-    Influences are those of the jackknife: S - 1 times the change without a sentence (Efron 1982, section 3). With 50
-    normally distributed sentences, intervals then cover the true value in 95% of cases; with the derivative, they cover
-    it in 93.5%. Influences are NaN if only one sentence varies.
+    Influences are jackknife estimates, which are S - 1 times the change without a sentence (Efron 1982, section 3).
+    With 50 normally distributed sentences, intervals then cover the true value in 95% of cases. With derivatives, they
+    would cover it in 93.5%. Influences are NaN if only one sentence varies.
     """
     x, y = _standardised(scores), _standardised(ratings)
     product, others = x * y, len(x) - 1
@@ -179,10 +182,10 @@ def _standardised(values: Array) -> Array:
 
 
 def spearman(scores: Array, ratings: Array) -> Statistic:
-    """Correlate the ranks of scores (S,) and ratings (S,), with mean ranks for ties; NaN if either does not vary.
+    """Correlate the ranks of scores (S,) and ratings (S,). The result is NaN if either does not vary.
 
-    The rank of x is the share of sentences below x plus half the share of those equal to x. A sentence also affects the
-    ranks of the others (Croux and Dehon 2010, without ties).
+    Ties have mean ranks. The rank of x is the share of sentences below x, plus half the share of sentences equal to x.
+    Influences include a sentence's effect on the other sentences' ranks (Croux and Dehon 2010, without ties).
     """
     x, y = ((rankdata(values) - 0.5) / len(values) - 0.5 for values in (scores, ratings))
     (of_x, by_x), (of_y, by_y), (of_both, by_both) = _moment(x, x), _moment(y, y), _moment(x, y)
@@ -192,13 +195,16 @@ def spearman(scores: Array, ratings: Array) -> Statistic:
 
 
 def _moment(x: Array, y: Array) -> tuple[float, Array]:
-    """Return the mean product of centred ranks, and the influence of each sentence by its own and by other ranks."""
+    """Return the mean product of centred ranks, and each sentence's influence through its own and other ranks."""
     mean = float((x * y).mean())
     return mean, x * y + _above(x, y) + _above(y, x) - 3 * mean
 
 
 def _above(values: Array, weights: Array) -> Array:
-    """Return (S,) the sum of `weights` of sentences with higher `values`, and half those of ties, divided by S."""
+    """Sum the `weights` of sentences with higher `values`, with half the weights of ties, for each sentence (S,).
+
+    The sums are divided by S.
+    """
     order = np.argsort(values)
     sums = np.append(0, np.cumsum(weights[order]))
     below, until = (sums[np.searchsorted(values[order], values, side=side)] for side in ("left", "right"))
@@ -208,7 +214,7 @@ def _above(values: Array, weights: Array) -> Array:
 def auc(scores: Array, good: Bools) -> Statistic:
     """Return the share of combinations of a good and a bad sentence whose scores are in the right order.
 
-    Ties count half. This is the area under the ROC curve, which ignores pairs.
+    Ties are half right. This is the area under the ROC curve. It does not take pairs into account.
     """
     wins = np.empty(len(scores))
     for side, sign in ((good, 1), (~good, -1)):
@@ -218,16 +224,17 @@ def auc(scores: Array, good: Bools) -> Statistic:
 
 
 def share(right: Bools) -> Statistic:
-    """Return the share of `right` (S,) that is True."""
+    """Return the share of True values in `right` (S,)."""
     return Statistic(float(right.mean()), right - right.mean(), is_share=True)
 
 
 def thresholded(scores: Array, good: Bools, fold: Numbers) -> Bools:
-    """Return (S,) which sentences are classified as good, with a threshold from the other folds.
+    """Classify sentences as good (True) or bad with a threshold from the other folds. Return an array (S,).
 
-    The threshold classifies as many sentences of these folds as bad as are bad. A threshold with the highest accuracy,
-    or Matthews correlation, would be extreme by chance if scores contain little information. It would do worse on other
-    sentences, by an amount that influences don't reflect, so intervals were too narrow in simulations.
+    With this threshold, the number of sentences in these folds that are classified as bad equals the number of bad
+    sentences. The threshold with the highest accuracy, or Matthews correlation, would be extreme by chance if scores
+    contain little information. It would do worse on other sentences, which influences don't reflect, so intervals were
+    too narrow in simulations.
     """
     called = np.zeros(len(scores), np.bool_)
     for number in np.unique(fold):

@@ -15,10 +15,10 @@ from pairscale.sizes import plural
 
 
 def load_ratings(config: RatingsConfig) -> Items:
-    """Read a table of ratings. Raises InputError, with the line, for invalid cells, and the errors of `tables`.
+    """Read a table of ratings. Raises InputError, with the line, for invalid cells, and the same errors as `tables`.
 
-    The rows of the result have the columns sentence, rating (NaN if the table has none), label (True for good
-    sentences; None if the table has none) and pair (the same for both sentences of a pair; None if the table has none).
+    The rows of the result have the columns sentence, rating, label (True for good sentences) and pair (the same for
+    both sentences of a pair). If the table has no ratings, labels or pairs, the values are NaN, None and None.
     """
     columns, of_tables = config.columns, []
     label = partial(_label, labels=config.labels)
@@ -44,7 +44,9 @@ def load_ratings(config: RatingsConfig) -> Items:
     rows = pd.concat(of_tables, ignore_index=True).infer_objects()
     for name, labels in rows.groupby("pair", sort=False)["label"]:
         if sorted(labels) != [False, True]:
-            raise InputError(f"benchmark={config.name}: pair {name}: must have one good and one bad sentence.")
+            raise InputError(
+                f"benchmark={config.name}: the pair {name} must have one good and one bad sentence. Correct it."
+            )
     note, number = blanks_note(list(rows["sentence"])), rows["pair"].nunique()
     contents = plural(len(rows), "sentence") + (f" in {plural(number, 'pair')}" if number else "")
     digest = sha256_json([rows.to_numpy().tolist()])
@@ -57,7 +59,7 @@ def _rating(cell: Any, where: str, column: str) -> float:
     except (TypeError, ValueError):
         rating = math.nan
     if not math.isfinite(rating):
-        raise InputError(f"{where}: {column} is {shown(cell)}, but must be a number.")
+        raise InputError(f"{where}: {column} is {shown(cell)}, but must be a number. Correct this cell.")
     return rating
 
 
@@ -65,5 +67,7 @@ def _label(cell: Any, where: str, column: str, labels: list[str] | None) -> bool
     good, bad = labels or ("1", "0")
     known = {good.casefold(): True, bad.casefold(): False} | ({} if labels else {"true": True, "false": False})
     if (label := label_of(cell, where, column)) not in known:
-        raise InputError(f"{where}: {column} is {shown(cell)}, but must be {good} or {bad} (see benchmark.labels).")
+        raise InputError(
+            f"{where}: {column} is {shown(cell)}, but must be {good} or {bad}. Correct this cell or benchmark.labels."
+        )
     return known[label]

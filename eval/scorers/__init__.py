@@ -1,9 +1,9 @@
-"""All models behind one interface: log-probabilities (nats) of sentences, answers to prompts and next words.
+"""Compute log-probabilities (nats) of sentences, answers to prompts and next words, with one interface for all models.
 
 base.py             the interface
 load.py             load a model by folder or name (pretrained.py: Hugging Face models)
-causal.py           score models that read from left to right
+causal.py           score causal models
 causal_models.py    our own models and n-gram models (network.py: models of transformers)
 masked.py           score masked models
-tokens.py           what scorers need from a tokenizer
+tokens.py           the tokenizers' interface
 """

@@ -1,12 +1,12 @@
-"""`Scorer`, the interface of every model, and the results of its four methods.
+"""Define `Scorer`, the interface of every model, and the results of its four methods.
 
     score           a log-probability (nats) and a character span for every token of a sentence
     continuations   the log-probability of every answer as a continuation of a prompt
     next_words      the probability and rank of candidate words after a context, and the most probable words
-    predictions     log-probability, entropy, rank and end of a word at every token of a text of any length
+    predictions     log-probability, entropy, rank and end of a word for every token of a text of any length
 
 The scoring settings (eval.config.PolicyConfig) are applied in two places. A scorer applies `context`, `score_eos` and
-`precision`, and marks `<unk>` tokens. Whether these tokens count (`unk`) is decided by the methods (eval/methods).
+`precision`, and marks `<unk>` tokens. The methods (eval/methods) then decide whether to skip these tokens (`unk`).
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ Reads = TypeVar("Reads", Reading, Window)
 
 @dataclass(frozen=True)
 class Execution:
-    """How a model is run. None of these settings changes a score."""
+    """Settings for running a model. None of them changes a score."""
 
-    batch_tokens: int = 8192  # the maximum number of tokens, including padding, to read at a time
+    batch_tokens: int = 8192  # maximum number of tokens to read at a time, including padding
     device: str = "cpu"
     progress: bool = False  # show a progress bar
 
     @classmethod
     def of(cls, config: EvalConfig | SurprisalCommand) -> Execution:
-        """Return the execution that a configuration describes. Raises ConfigError if it asks for a missing GPU."""
+        """Return the execution settings of a configuration. Raises ConfigError if it requests a missing GPU."""
         return cls(config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenScores:
-    """Scores of the n scored tokens of one sentence."""
+    """The scores of one sentence, which has n scored tokens."""
 
     logprobs: FloatArray  # (n,) nats
     # (n, 2) character offsets into the sentence. For a scored <eos>, both are the length of the sentence.
@@ -65,11 +65,11 @@ class TokenScores:
 
 @dataclass(frozen=True)
 class Continuations:
-    """Log-probabilities of A answers to N prompts."""
+    """The log-probabilities of A answers to N prompts."""
 
-    logprobs: FloatArray  # (N, A) nats: sum over the answer's tokens, given the prompt
-    counts: npt.NDArray[np.int64]  # (N, A) number of tokens of the answer
-    tokens: list[list[list[str]]]  # for each answer, the ways in which it was tokenized after the prompts
+    logprobs: FloatArray  # (N, A) nats, summed over the answer's tokens, given the prompt
+    counts: npt.NDArray[np.int64]  # (N, A) number of tokens in the answer
+    tokens: list[list[list[str]]]  # for each answer, the different tokenizations of it after the prompts
 
 
 def first_after(spans: Sequence[tuple[int, int]], start: int) -> int:
@@ -85,7 +85,8 @@ class TextTooLong(InputError):
 
     def __init__(self, name: str, positions: int, text: str, tokens: int):
         super().__init__(
-            f"{name} can read at most {positions:,} tokens, but {shown(text)} has {tokens:,}. Shorten or remove it."
+            f"{name} can read at most {positions:,} tokens, but {shown(text)} has {tokens:,}. Shorten this text, or "
+            "remove it."
         )
         self.text = text
 
@@ -93,26 +94,26 @@ class TextTooLong(InputError):
 class Scorer(ABC):
     """A model that scores sentences one by one and predicts next words. Some models also answer prompts."""
 
-    masked: bool  # True: scores hidden tokens, given both sides; False: scores tokens, given those before them
+    masked: bool  # whether tokens are predicted from both sides, rather than only from the tokens before them
     answers_prompts: bool = False  # whether `continuations` can be called
     tokenizer_path: str | None = None  # the tokenizer's folder, if it isn't the model's folder
     sample_words: int | None = None  # number of words that the model was trained on, if known
-    positions: int | None  # the maximum number of tokens that the model can read; None: no maximum
+    positions: int | None  # maximum number of tokens that the model can read; None: no maximum
     device: torch.device
     batch_tokens: int
     vocabulary: int
 
     def __init__(self, name: str, digest: str, tokens: Tokens, progress: bool):
-        """Set what all scorers have in common. `digest` is the digest of the weights."""
+        """Set the attributes that all scorers have in common. `digest` is the digest of the weights."""
         self.name, self.digest, self.tokens, self.progress = name, digest, tokens, progress
         self.tokenizer_digest = tokens.digest
         self.word_level = tokens.word_level  # the default of policy.score_eos
-        # Other properties of a model that affect scores (eval.scorers.tokens.score_settings); {} for our own models.
+        # Other properties that affect the scores of a Hugging Face model (eval.scorers.tokens.score_settings).
         self.settings: dict[str, Any] = {}
 
     @property
     def chat_template(self) -> ChatTemplate | None:
-        """The chat template for prompts; None: prompts are plain text."""
+        """The chat template for prompts, or None if prompts are plain text."""
         return self.tokens.chat_template if self.answers_prompts else None
 
     @abstractmethod
@@ -138,32 +139,32 @@ class Scorer(ABC):
 
     @abstractmethod
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
-        """Yield for each text the ids of the tokens that `score` scores, including `<eos>` if it is scored."""
+        """Yield, for each text, the ids of the tokens that `score` scores, including `<eos>` if it is scored."""
 
     @abstractmethod
     def readings(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[Questions, Read]:
-        """Return what the model has to read to answer questions about next words, and the function that reads it.
+        """Return the texts to read for questions about next words, and the function that reads them.
 
-        It is called without gradients. Raises ConfigError if the model doesn't support the scoring settings, and
-        TextTooLong if a context is too long.
+        This is called with gradients disabled. Raises ConfigError if the model doesn't support the scoring settings,
+        and TextTooLong if a context is too long.
         """
 
     def next_words(
         self, contexts: Sequence[str], candidates: Sequence[Sequence[str]], k: int, policy: PolicyConfig = PLAIN
     ) -> list[NextWords]:
-        """Predict what comes after each context.
+        """Predict the words that come after each context.
 
         Args:
             contexts: The texts to continue. Equal contexts are read once.
-            candidates: For each context, the continuations to rank, each of one or more words.
-            k: How many of the most probable words to return.
+            candidates: For each context, the continuations to rank. Each has one or more words.
+            k: The number of most probable words to return.
             policy: Scoring settings.
 
         Returns:
-            Probabilities and ranks of the candidates, and the top words, in the order of `contexts`.
+            Probabilities and ranks of the candidates, and the most probable words, in the order of `contexts`.
 
         Raises:
-            ConfigError: If no token of the model is a word, or if it doesn't support the scoring settings.
+            ConfigError: If no token of the model is a word, or if the model doesn't support the scoring settings.
             TextTooLong: If a context has more tokens than the model can read.
         """
         stripped = [context.rstrip() for context in contexts]
@@ -188,13 +189,13 @@ class Scorer(ABC):
     def continuations(
         self, prompts: Sequence[str], answers: Sequence[str], policy: PolicyConfig = PLAIN, chat: bool = False
     ) -> Continuations:
-        """Return the log-probability (nats) of each answer after each prompt, as the tokenizer splits the two together.
+        """Return the log-probability (nats) of each answer after each prompt. Both are tokenized together.
 
         Args:
             prompts: The prompts.
             answers: The answers, with the space that separates them from a prompt.
             policy: Scoring settings.
-            chat: Whether the prompts were made with `chat_template`; then nothing is put before them.
+            chat: Whether the prompts were made with `chat_template`. If so, no begin symbol is added before them.
 
         Raises:
             ConfigError: If the model can't answer prompts.
@@ -210,37 +211,37 @@ class Scorer(ABC):
         Args:
             texts: Texts of any length.
             policy: Scoring settings.
-            window: The number of tokens to read at a time, by default 1,024 or as many as the model can read.
-            step: How many tokens each further window adds, by default half a window (predictions.py).
+            window: The number of tokens to read at a time. The default is 1,024, or the model's limit if that is lower.
+            step: The number of tokens that each further window adds. The default is half a window (predictions.py).
 
         Returns:
-            The predictions at the tokens of each text, in the order of `texts`.
+            The predictions for the tokens of each text, in the order of `texts`.
 
         Raises:
             ConfigError: If the model is masked, or can't read windows of this size.
         """
-        raise ConfigError(
-            f"{self.name} is a masked model, which sees both sides of a word and so gives no surprisal. Use a causal "
-            "model."
-        )
+        raise ConfigError(f"{self.name} sees both sides of a word, so it can't compute surprisal. Use a causal model.")
 
     def scores_eos(self, policy: PolicyConfig) -> bool:
-        """Return whether `<eos>` is scored. If `policy` leaves it open, only word-level models score it."""
+        """Return True if `<eos>` is scored. By default, only word-level models score it."""
         return self.word_level if policy.score_eos is None else policy.score_eos
 
     def pll_shift(self, policy: PolicyConfig) -> int | None:
-        """Return how many positions before a hidden token it is predicted; None if the model hides no tokens."""
+        """Return how many positions before a masked token it is predicted. Causal models ignore this setting."""
         return policy.pll_shift
 
     def check_length(self, text: str, tokens: int) -> None:
-        """Raise TextTooLong if the model can't read a text because of its number of tokens."""
+        """Raise TextTooLong if a text has more tokens than the model can read."""
         if self.positions is not None and tokens > self.positions:
             raise TextTooLong(self.name, self.positions, text, tokens)
 
     def read_places(
         self, readings: Sequence[Reads], read: Read, most_bytes: int, unit: str, title: str | None = None
     ) -> Iterator[tuple[list[Reads], Tensor]]:
-        """Yield batches of readings with ln p (R, V) of all tokens at their positions, at most `most_bytes` each."""
+        """Yield batches of readings with ln p (R, V) of all tokens at their positions. V is the vocabulary size.
+
+        Each batch of log-probabilities has at most `most_bytes` bytes, unless a single reading needs more.
+        """
         lengths, rows = [len(one.ids) for one in readings], [len(one.positions) for one in readings]
         batches = list(length_batches(lengths, self.batch_tokens, rows, max(1, most_bytes // (4 * self.vocabulary))))
         for batch in self.with_progress(batches, len(readings), unit, title):
@@ -251,7 +252,7 @@ class Scorer(ABC):
     def with_progress(
         self, batches: Iterable[Batch], total: int, unit: str = "sentences", title: str | None = None
     ) -> Iterable[Batch]:
-        """Return the batches, with a progress bar over the `total` units in them if `progress` is set."""
+        """Return the batches. If `progress` is set, show a progress bar over the `total` units in them."""
         if not self.progress:
             return batches
         counted = ((len(batch), batch) for batch in batches)

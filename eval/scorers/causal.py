@@ -1,4 +1,4 @@
-"""Score models that read from left to right: our own, n-gram models, and those of transformers (GPT-2, Pythia)."""
+"""Score causal models, including our own models, n-gram models and models of transformers (GPT-2, Pythia)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from train.models.base import State
 
 ENCODED = 4096  # prompts to encode at a time
 ROWS_BYTES = 1 << 27  # maximum size of the distributions over tokens in memory
-READ = 1 << 17  # prompts to read at a time: a benchmark with all templates has millions, too many for memory
+READ = 1 << 17  # prompts to read at a time, because a benchmark with all templates has millions, too many for memory
 Text = tuple[bytes, int]  # the bytes of the token ids, and the position of the first scored token
 
 
 class CausalScorer(Scorer):
     """A model that predicts each token from the tokens before it.
 
-    A begin symbol comes first, so that the first word is scored, too. Beginnings that several texts share are read only
-    once (trees.py). The score of a token doesn't depend on the other texts.
+    A begin symbol comes first, so that the first word is also scored. If several texts have the same beginning, it is
+    read only once (trees.py). The score of a token doesn't depend on the other texts.
     """
 
     masked = False
 
     def __init__(self, model: CausalModel, tokens: Tokens, name: str, progress: bool = False):
-        """Raise ConfigError if the tokenizer has no begin symbol."""
+        """Set up the scorer. Raises ConfigError if the tokenizer has no begin symbol."""
         super().__init__(name, model.digest, tokens, progress)
         self.model, self.begin = model, tokens.checked_begin(name)
         self.answers_prompts, self.positions = model.answers_prompts, model.positions
@@ -45,7 +45,7 @@ class CausalScorer(Scorer):
     ) -> list[TokenScores]:
         """Score every token of sentences (see `Scorer.score`). Each distinct sequence of tokens is read once.
 
-        Two sentences that have the same tokens, for example because of `<unk>`, therefore have equal scores: they tie.
+        Two sentences that have the same tokens, for example because of `<unk>`, therefore have equal scores.
         """
         end = self._end(policy)
         asked = list(zip(sentences, starts or [0] * len(sentences), strict=True))
@@ -70,7 +70,7 @@ class CausalScorer(Scorer):
         for (key, tokens), logprobs in zip(texts.items(), values, strict=True):
             own = tokens[key[1] :]
             unknown = own == (-1 if self.tokens.unknown is None else self.tokens.unknown)
-            if end:  # the end isn't an unknown word, even if a vocabulary has one symbol for both
+            if end:  # <eos> isn't an unknown word, even if the vocabulary uses the same symbol for both
                 unknown[-1] = False
             scores[key] = (logprobs, unknown, own)
         return [
@@ -80,7 +80,7 @@ class CausalScorer(Scorer):
         ]
 
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
-        """Yield for each text the ids of the tokens that `score` scores. Raises ConfigError if `<eos>` is missing."""
+        """Yield, for each text, the ids of the tokens that `score` scores. Raises ConfigError if `<eos>` is missing."""
         end = self._end(policy)
         for ids, _ in self.tokens.encode(texts):
             yield np.asarray([*ids, *end], dtype=np.int64)
@@ -90,16 +90,16 @@ class CausalScorer(Scorer):
     ) -> Continuations:
         """Return the log-probability (nats) of each answer after each prompt (see `Scorer.continuations`).
 
-        Prompt and answer are tokenized as one text. The answers begin at the first token in which one of these texts
-        differs from the prompt alone. All answers thus follow the same tokens of the prompt, even if a tokenizer joins
-        its end with an answer.
+        Prompt and answer are tokenized as one text. The answers begin at the first token that differs from the prompt
+        alone in any of these texts. All answers therefore follow the same tokens of the prompt, even if a tokenizer
+        joins the end of the prompt with an answer.
         """
         if not self.answers_prompts:
             return super().continuations(prompts, answers, policy, chat)
         if chat and policy.context != "none":
             raise ConfigError(
-                f"policy.context={policy.context} can't be combined with a chat template, which determines how a "
-                "prompt begins. Use policy.context=none."
+                f"policy.context={policy.context}: this setting can't be combined with a chat template, because the "
+                "template determines how a prompt begins. Use policy.context=none."
             )
         logprobs, counts = np.empty((len(prompts), len(answers))), np.empty((len(prompts), len(answers)), np.int64)
         forms: list[dict[tuple[int, ...], None]] = [{} for _ in answers]  # the different token sequences of each answer
@@ -148,7 +148,7 @@ class CausalScorer(Scorer):
         return lambda tokens, rows, columns: self.model.all_logprobs(tokens, rows, columns, state)
 
     def _before(self, policy: PolicyConfig) -> list[int]:
-        """Return the tokens before a text: the context, then the begin symbol."""
+        """Return the tokens before a text, which are the context and the begin symbol."""
         match policy.context:
             case "eos":
                 return [self.begin] * (policy.context_tokens + 1)
@@ -159,19 +159,19 @@ class CausalScorer(Scorer):
                 return [self.begin]
 
     def _end(self, policy: PolicyConfig) -> list[int]:
-        """Return `<eos>` if it is to be scored. Raises ConfigError if the tokenizer has none."""
+        """Return the id of `<eos>` in a list, or [] if it isn't scored. Raises ConfigError if there is no `<eos>`."""
         if not self.scores_eos(policy):
             return []
         if self.tokens.eos is None:
             raise ConfigError(
-                f"policy.score_eos=true: the tokenizer of {self.name} has no end symbol. Use policy.score_eos=false."
+                f"policy.score_eos=true: the tokenizer of {self.name} has no <eos> token. Use policy.score_eos=false."
             )
         return [self.tokens.eos]
 
     def _with_answers(
         self, prompts: Sequence[str], answers: Sequence[str], before: list[int]
     ) -> tuple[dict[Text, Ids], list[Text]]:
-        """Return the distinct texts of prompts with answers, after `before`, and the key of each prompt and answer."""
+        """Return the distinct texts of `before`, prompt and answer, and the key of each prompt and answer."""
         texts: dict[Text, Ids] = {}
         keys: list[Text] = []
         parts = [prompts[start : start + ENCODED] for start in range(0, len(prompts), ENCODED)]
@@ -194,7 +194,7 @@ class CausalScorer(Scorer):
             if any(self.tokens.unknown in ids for ids in of_answer) or () in of_answer:
                 raise RunError(
                     f"{self.name}: the answer {answer!r} isn't in the model's vocabulary (<unk>). Choose other answers "
-                    "in a file of templates, or leave out methods with prompts."
+                    "in a file of templates, or leave out the methods that use prompts."
                 )
         every = [ids for of_answer in forms for ids in of_answer]
         if len(set(every)) < len(every):

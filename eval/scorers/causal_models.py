@@ -1,4 +1,7 @@
-"""The interface of causal models, our own neural models and n-gram models (network.py: models of transformers)."""
+"""Define the interface of causal models, for our own neural models and n-gram models.
+
+network.py implements it for models of transformers.
+"""
 
 from __future__ import annotations
 
@@ -18,33 +21,33 @@ from train.models.base import LanguageModel, State
 if TYPE_CHECKING:
     from train.ngram import Ngram
 
-STATES = 256  # states of an n-gram model whose distributions are cached: 50 MB with 50,000 words
+STATES = 256  # number of n-gram states whose distributions are cached, which takes 50 MB with 50,000 words
 Progress = Callable[..., Iterable[Any]]  # eval.scorers.base.Scorer.with_progress
 
 
 class CausalModel(ABC):
     """A model that can compute log-probabilities of the tokens of texts, and of all tokens at a position.
 
-    A torch model reads many texts side by side, and the beginnings that they share only once (trees.py).
+    A torch model reads many texts in a batch, and reads common beginnings only once (trees.py).
     """
 
     digest: str  # digest of the weights
     vocabulary: int  # number of tokens that it predicts
-    positions: int | None = None  # the maximum number of tokens that it can read; None: no maximum
+    positions: int | None = None  # maximum number of tokens that it can read; None: no maximum
     device = torch.device("cpu")
     batch_tokens: int = 1 << 13
     answers_prompts: bool = True
 
     @abstractmethod
     def start(self, before: list[int]) -> tuple[list[int], State]:
-        """Return the tokens before a text that must be read together with it, and the state after the others."""
+        """Read the tokens `before`, except those that must be read with each text. Return these and the state."""
 
     @abstractmethod
     def all_logprobs(self, tokens: Tensor, rows: Tensor, columns: Tensor, state: State) -> Tensor:
         """Return ln p (R, V) in nats of every token after R positions in texts (B, T) of equal length."""
 
     def tree_tokens(self, longest: int) -> int | None:
-        """Return the maximum number of tokens in a tree (see `forests`); None: no maximum.
+        """Return the maximum number of tokens in a tree (see `forests`), or None if there is no maximum.
 
         `longest` is the length of the longest text, in tokens.
         """
@@ -55,7 +58,7 @@ class CausalModel(ABC):
         raise NotImplementedError
 
     def read_texts(self, texts: list[Ids], first: Ids, state: State, progress: Progress) -> list[FloatArray]:
-        """Return for each text ln p (nats) of its tokens from position `first` on. The texts are read after `state`."""
+        """Return, for each text, ln p (nats) of its tokens from position `first`. Texts are read after `state`."""
         limit = self.tree_tokens(max(map(len, texts), default=0))
         capacity = self.batch_tokens if limit is None else min(limit, self.batch_tokens)
         batches = forests(texts, first, capacity, self.batch_tokens)
@@ -68,7 +71,7 @@ class CausalModel(ABC):
 
 
 class StateModel(CausalModel):
-    """A model with a state that pairscale trained: LSTM, Transformer-XL, or a model of a plug-in."""
+    """A model with a state, trained by pairscale. It is an LSTM, a Transformer-XL or a plug-in's model."""
 
     def __init__(self, model: LanguageModel, digest: str, execution: Execution):
         self.digest = digest
@@ -90,7 +93,7 @@ class StateModel(CausalModel):
     def logprobs(self, forest: Forest, state: State) -> Tensor:
         tokens, parents, depths, rows, targets = forest.tensors(self.device)
         hidden = self.model.read_trees(tokens, parents, depths, state).flatten(0, 1)  # (B*T, D)
-        # The softmax is most of the work. It is computed once if several tokens follow, and only where it is needed.
+        # The softmax takes most of the time. It is computed only where needed, and once if several tokens follow.
         after, rows = torch.unique_consecutive(rows, return_inverse=True)
         return self.model.logprobs(hidden[after], targets, rows)
 
@@ -100,9 +103,9 @@ class StateModel(CausalModel):
 
 
 class NgramModel(CausalModel):
-    """An n-gram model. A text begins after `<s>`, and n-grams never reach back beyond that.
+    """An n-gram model. A text begins after `<s>`, and n-grams never include anything before that.
 
-    This is why `policy.context` doesn't change its scores. KenLM computes in float32, whatever `policy.precision` says.
+    Therefore `policy.context` doesn't change its scores. KenLM always computes in float32, for any `policy.precision`.
     """
 
     answers_prompts = False
@@ -116,7 +119,7 @@ class NgramModel(CausalModel):
         return before[-1:], ()
 
     def read_texts(self, texts: list[Ids], first: Ids, state: State, progress: Progress) -> list[FloatArray]:
-        # States aren't kept for the next text, because looking them up takes longer than asking KenLM again.
+        # States aren't cached for the next text, because looking them up takes longer than computing them with KenLM.
         alone = progress(([text] for text in zip(texts, first.tolist(), strict=True)), len(texts))
         return [np.asarray(self.ngram.logprobs(ids[1:].tolist())[at - 1 :]) for [(ids, at)] in alone]
 

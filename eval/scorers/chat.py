@@ -1,4 +1,4 @@
-"""Chat templates of instruct models: fill in a system message and a question, and find out what a template allows."""
+"""Fill in the chat templates of instruct models, and find out what a template supports."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 class ChatTemplate:
-    """The chat template of a tokenizer. Prompts are made from it."""
+    """The chat template of a tokenizer, from which prompts are made."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast, name: str):
-        """Keep the tokenizer, and the name of the model for messages."""
+        """Store the tokenizer, and the model's name for error messages."""
         self.tokenizer = tokenizer
         self.name = name
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the template, or of all templates if the tokenizer has several."""
+        """The SHA-256 digest of the template, or of all templates if the tokenizer has several."""
         return sha256_json(self.tokenizer.chat_template)
 
     @cached_property
     def takes_system(self) -> bool:
-        """Whether the template supports a system message. Some raise an error, others silently leave it out."""
+        """Whether the template supports a system message. Some templates raise an error, others leave it out."""
         try:
             return "a probe" in self._rendered([("system", "a probe"), ("user", "a question")])
         except ConfigError:
@@ -35,7 +35,7 @@ class ChatTemplate:
 
     @cached_property
     def space(self) -> str:
-        """White space that the template puts before an answer: one space for Llama 2, none for most others."""
+        """The white space that the template adds before an answer (one space for Llama 2, none for most others)."""
         question, answer = [("user", "a question")], "an answer"
         try:
             prompt = self._rendered(question)
@@ -64,13 +64,13 @@ class ChatTemplate:
     def _rendered(self, messages: list[tuple[str, str]], to_answer: bool = True) -> str:
         conversation = [{"role": role, "content": content} for role, content in messages]
         try:
-            # Some templates contain today's date, but the same prompt must be the same tomorrow.
+            # Some templates insert today's date. With a fixed date, prompts don't change from day to day.
             rendered = self.tokenizer.apply_chat_template(
                 conversation, tokenize=False, add_generation_prompt=to_answer, date_string="26 Jul 2024"
             )
-        except Exception as error:  # anyone can write a template, so anything can go wrong in it
+        except Exception as error:  # templates are written by others, and can fail with any error
             raise ConfigError(
-                f"{self.name}: the model's chat template fails ({error_line(error)}). To use plain prompts instead, "
-                "set method.NAME.chat=false."
+                f"{self.name}: the model's chat template can't be filled in ({error_line(error)}). To use plain "
+                "prompts instead, set method.NAME.chat=false."
             ) from error
         return str(rendered)

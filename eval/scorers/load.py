@@ -21,10 +21,10 @@ from train.runs.model_folder import NGRAM, LoadedModel, load_model, read_descrip
 def load_scorer(
     model: str | Path | RunFolder, batch_tokens: int = 8192, device: str = "cpu", progress: bool = False
 ) -> Scorer:
-    """Load a model for scoring: one that pairscale trained, or a causal or masked Hugging Face model.
+    """Load a model for scoring. It can be a model that pairscale trained, or a causal or masked Hugging Face model.
 
-    Folders that pairscale wrote, such as RUN/model or an export, are read by pairscale's own code. Code that is in
-    such a folder is never run.
+    Folders that pairscale wrote, such as RUN/model or an export, are read by pairscale's own code. Code in such a
+    folder is never run.
 
     Args:
         model: A run folder, a model's folder, or the name of a model on the Hugging Face hub.
@@ -33,12 +33,12 @@ def load_scorer(
         progress: Whether to show a progress bar while scoring.
 
     Returns:
-        The scorer, for use with `judge` and `surprisals`. Its own methods are described in eval.scorers.base.Scorer.
+        A scorer for `judge` and `surprisals`. For its own methods, see eval.scorers.base.Scorer.
 
     Raises:
         RunError: If the run isn't finished, or its model is damaged.
         InputError: If a Hugging Face model can't be found or read.
-        ConfigError: If a model is of a kind that can't be scored.
+        ConfigError: If this kind of model can't be scored.
     """
     execution = Execution(batch_tokens, device, progress)
     run = model if isinstance(model, RunFolder) else RunFolder(Path(model))
@@ -52,7 +52,8 @@ def load_scorer(
 def run_scorer(run: RunFolder, execution: Execution) -> Scorer:
     """Return the scorer of a run folder.
 
-    Raises the errors of `load_scorer`, and RunError if the folder, which may come from someone else, asks to run code.
+    Raises the same errors as `load_scorer`. Raises RunError if the folder's configuration would run a model's code,
+    because someone else may have written it.
     """
     run.check_done()
     described = run.read_model_config()
@@ -61,8 +62,8 @@ def run_scorer(run: RunFolder, execution: Execution) -> Scorer:
     if unsafe := [f"model.{key}=true" for key in ("trust_remote_code", "allow_pickle") if described.get(key)]:
         model = [f"model={described['name']}", f"model.path={described['path']}", *unsafe]
         raise RunError(
-            f"{run.config}: {' and '.join(unsafe)} would run code that comes with the model. If you trust it, give the "
-            f"setting yourself: python -m eval study={run.path.parent.name} {' '.join(model)}"
+            f"{run.config}: {' and '.join(unsafe)} would run code that comes with the model. If you trust this code, "
+            f"run python -m eval study={run.path.parent.name} {' '.join(model)}"
         )
     return pretrained_scorer(
         checked(described, PretrainedConfig, run.config, RunError, AGAIN, root="$.model"), execution
@@ -72,9 +73,9 @@ def run_scorer(run: RunFolder, execution: Execution) -> Scorer:
 def pretrained_scorer(config: PretrainedConfig, execution: Execution) -> Scorer:
     """Return the scorer of model=hf_causal or model=hf_masked.
 
-    A folder that pairscale wrote gives exactly the scores of its run. It is read like any other model, however, if the
-    configuration sets model.trust_remote_code=true, a dtype other than fp32, 4-bit weights or a begin symbol.
-    Raises the errors of `load_pretrained`, and RunError if such a folder is damaged.
+    For a folder that pairscale wrote, the scores are exactly the same as for its run. However, it is read like any
+    other model if the configuration sets trust_remote_code, a dtype other than fp32, 4-bit weights or a begin symbol.
+    Raises the same errors as `load_pretrained`, and RunError if a folder that pairscale wrote is damaged.
     """
     folder = ModelFolder(Path(config.path).expanduser() / (config.revision or ""))
     is_ours = folder.description.is_file() and not config.revisions
@@ -82,7 +83,7 @@ def pretrained_scorer(config: PretrainedConfig, execution: Execution) -> Scorer:
         scorer = folder_scorer(folder, folder.path.name, execution)
         if scorer.masked != config.masked:
             kind = "masked" if scorer.masked else "causal"
-            raise ConfigError(f"model.path={config.path} is a {kind} model. Use model=hf_{kind}.")
+            raise ConfigError(f"model.path={config.path}: this is a {kind} model. Use model=hf_{kind}.")
         return scorer
     read = load_pretrained(config, execution)
     if is_ours and not read.masked:
@@ -112,7 +113,7 @@ def trained_scorer(loaded: LoadedModel, name: str, execution: Execution) -> Caus
     elif loaded.masked:
         scorer = MaskedScorer(Network(loaded.model.network, name, execution, loaded.digest), tokens, execution.progress)
         assert isinstance(loaded.config, HuggingFaceConfig)
-        scorer.shift = loaded.config.shift  # known from the configuration, so it needn't be detected
+        scorer.shift = loaded.config.shift  # the configuration has it, so it isn't detected
     else:
         model = CausalNetwork(loaded.model.network, name, execution, loaded.digest, begin=EOS)
         scorer = CausalScorer(model, tokens, name, execution.progress)

@@ -24,20 +24,20 @@ from train.loop.device import without_gradients
 
 
 class MaskedScorer(Scorer):
-    """A masked model, scored by pseudo-log-likelihood (PLL): the log-probability of each token when it is hidden.
+    """A masked model. Its score is the pseudo-log-likelihood (PLL), the log-probability of each token if it is masked.
 
-    With `policy.pll=original`, one token at a time is hidden (Salazar et al. 2020). With `within_word_l2r`, the
-    default, the later tokens of the same word are hidden as well, because they would give away a rare word of many
+    With `policy.pll=original`, one token at a time is masked (Salazar et al. 2020). With `within_word_l2r`, the
+    default, later tokens of the same word are masked too. Otherwise, they would give away rare words that have many
     tokens (Kauf and Ivanova 2023).
 
-    A masked next-token model predicts a hidden token at the position before it (GPT-BERT: Charpentier and Samuel 2024,
-    section 2). For such a model `policy.pll_shift` is 1, for others 0. If it is null, it is detected (`shift`).
+    A masked next-token model predicts a masked token at the position before it (GPT-BERT: Charpentier and Samuel 2024,
+    section 2). `policy.pll_shift` is 1 for such a model and 0 for others. If it is null, it is detected (`shift`).
     """
 
     masked = True
 
     def __init__(self, network: Network, tokens: Tokens, progress: bool = False):
-        """Raise ConfigError if the tokenizer has no mask token."""
+        """Set up the scorer. Raises ConfigError if the tokenizer has no mask token."""
         super().__init__(network.name, network.digest, tokens, progress)
         if tokens.mask is None:
             raise ConfigError(
@@ -50,14 +50,14 @@ class MaskedScorer(Scorer):
     def score(
         self, sentences: Sequence[str], policy: PolicyConfig = PLAIN, starts: Sequence[int] | None = None
     ) -> list[TokenScores]:
-        """Score every token of sentences (see `Scorer.score`). Equal copies with hidden tokens are read once.
+        """Score every token of sentences (see `Scorer.score`). Equal masked copies are read once.
 
-        After a context, these are the conditional scores of minicons and of BabyLM's pipeline (with `pll=original`).
+        After a context, these are the conditional scores of minicons, and of BabyLM's pipeline with `pll=original`.
         """
         _check_alone(policy)
         if policy.score_eos:
             raise ConfigError(
-                "policy.score_eos=true: a masked model doesn't predict the end of a sentence. Set it to false or null."
+                "policy.score_eos=true: a masked model doesn't predict <eos>. Use policy.score_eos=false or null."
             )
         if not sentences:
             return []
@@ -71,21 +71,21 @@ class MaskedScorer(Scorer):
         return [scores[one] for one in asked]
 
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
-        """Yield for each text the ids of its own tokens, which are those that `score` hides."""
+        """Yield, for each text, the ids of its own tokens, which are the tokens that `score` masks."""
         for ids, _ in self.tokens.encode(texts):
             yield np.asarray(ids, dtype=np.int64)
 
     def pll_shift(self, policy: PolicyConfig) -> int:
-        """Return how many positions before a hidden token it is predicted; without a setting, detect it."""
+        """Return how many positions before a masked token it is predicted. If `policy` doesn't set it, detect it."""
         return self.shift if policy.pll_shift is None else policy.pll_shift
 
     @cached_property
     def shift(self) -> int:
-        """How many positions before a hidden token the model predicts it: 1 for a masked next-token model, else 0.
+        """The number of positions before a masked token at which the model predicts it (0 or 1).
 
-        This is detected on PLAIN_SENTENCES. Each token is hidden alone, and its ln p is read at its own position and
-        at the one before. The shift is 1 if ln p at the position before is higher by more than half a nat on average,
-        and by more than four standard errors.
+        It is 1 for masked next-token models, and is detected on PLAIN_SENTENCES. Each token is masked alone, and its
+        ln p is computed at its own position and at the previous one. The shift is 1 if ln p at the previous position
+        is higher on average by more than half a nat and by more than four standard errors.
         """
         copies, tokens = [], []
         for hidden in self._hidden([(sentence, 0) for sentence in PLAIN_SENTENCES], "original", shift=0):
@@ -113,8 +113,8 @@ class MaskedScorer(Scorer):
         place = np.concatenate([np.arange(count) for count in counts])
         targets = np.concatenate([text.ids[text.scored] for text in texts])
         logprobs = np.empty(len(owner))
-        # Both sentences of a pair need the same copy if the word in which they differ is hidden. Copies are compared
-        # by digests and built only when they are read, because those of long texts would fill the memory.
+        # The two sentences of a pair have the same copy if the word that differs is masked. Copies are compared by
+        # digest and built only when they are read, because all copies of long texts would fill the memory.
         digests = [_digest(*texts[i].copy(at, self.mask)) for i, at in zip(owner, place, strict=True)]
         numbers = {digest: number for number, digest in enumerate(dict.fromkeys(digests))}
         copy = np.asarray([numbers[digest] for digest in digests], dtype=np.int64)
@@ -139,7 +139,7 @@ class MaskedScorer(Scorer):
         ]
 
     def _copies(self, texts: Sequence[Ids], positions: Sequence[int]) -> Tensor:
-        """Return ln p (B, V) of every token at one position of each text. The texts must have the same length."""
+        """Return ln p (B, V) of every token at one position of each text. All texts must have the same length."""
         tokens = torch.from_numpy(np.stack(texts)).to(self.device)
         return self.network.logprobs_at(tokens, torch.arange(len(texts)), torch.tensor(positions))
 
@@ -151,7 +151,7 @@ class MaskedScorer(Scorer):
     def readings(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[Questions, Read]:
         _check_alone(policy)
         shift = self.pll_shift(policy)
-        # A masked next-token model predicts the first token from a symbol, which its tokenizer may not add.
+        # A masked next-token model predicts the first token from a special symbol, which its tokenizer may not add.
         (plain,) = self.tokens.marked(["a"])
         before = [self.tokens.first_symbol] if shift and not plain.special[0] else []
 
@@ -163,10 +163,10 @@ class MaskedScorer(Scorer):
         return hidden_words(questions, self.tokens, policy.pll or "within_word_l2r", self._check), read
 
     def _hidden(self, asked: Sequence[tuple[str, int]], pll: str, shift: int) -> Iterator[_Hidden]:
-        """Yield each sentence with the tokens to hide for each score, those after the given number of characters.
+        """Yield each sentence with the tokens to mask for each score, from the given character on.
 
         Raises ConfigError if the first token must be predicted from a symbol that the tokenizer doesn't have. Also
-        raises it if later tokens of a word are to be hidden, but nothing shows where the words of a sentence end.
+        raises it if later tokens of a word must be masked, but the ends of words can't be determined.
         """
         marked = self.tokens.marked([sentence for sentence, _ in asked])
         for (sentence, start), text in zip(asked, marked, strict=True):
@@ -185,26 +185,25 @@ class MaskedScorer(Scorer):
 
 
 def _check_alone(policy: PolicyConfig) -> None:
-    """Raise ConfigError if the scoring settings have a context."""
+    """Raise ConfigError if the scoring settings include a context."""
     if policy.context != "none":
         raise ConfigError(
-            f"policy.context={policy.context}: a masked model can only score a sentence without context. Use "
-            "policy.context=none."
+            f"policy.context={policy.context}: masked models score sentences without context. Set policy.context=none."
         )
 
 
 @dataclass(frozen=True)
 class _Hidden:
-    """The n tokens of a sentence with its special symbols, and the tokens to hide for each of m scores."""
+    """The n tokens of a sentence, including special symbols, and the tokens to mask for each of m scores."""
 
     ids: Ids  # (n,)
     scored: Ids  # (m,) positions of the sentence's own tokens
     spans: npt.NDArray[np.int32]  # (m, 2) character offsets of these tokens
-    until: Ids  # (m,) end of the hidden positions, which begin at the scored one
-    shift: int  # how many positions before a hidden token the model predicts it
+    until: Ids  # (m,) end of the masked positions, which begin at the scored one
+    shift: int  # how many positions before a masked token the model predicts it
 
     def copy(self, place: int, mask: int) -> tuple[Ids, int]:
-        """Return the tokens with `mask` in place of the hidden ones, and the position where the model predicts.
+        """Return the tokens after masking, and the position at which the model predicts the scored token.
 
         `place` is the index (0 to m - 1) of the scored token.
         """

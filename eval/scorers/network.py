@@ -1,4 +1,4 @@
-"""Models of transformers as functions from tokens to log-probabilities, with checks that they behave as assumed."""
+"""Compute log-probabilities with models of transformers, and check that the models behave as we assume."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from train.models.loss import all_logprobs, token_logprobs
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-TREE_TOKENS = 256  # per tree: every token attends over the whole tree, so larger ones cost more than they save
+TREE_TOKENS = 256  # per tree; every token attends over its whole tree, so larger trees cost more than they save
 LOGIT_BYTES = 1 << 30  # maximum size of the logits in memory, if the model computes them itself
-CPU_TOKENS = 2048  # per batch: with more, a model as large as GPT-2 no longer fits a CPU's cache from layer to layer
+CPU_TOKENS = 2048  # per batch; with more, the activations of a model like GPT-2 no longer fit into a CPU's cache
 # Tolerated difference (nats) between two computations of the same log-probabilities. Real errors are far larger.
 PROBE_TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
 
@@ -43,10 +43,10 @@ class Network:
     """A causal or masked model of transformers."""
 
     def __init__(self, model: PreTrainedModel, name: str, execution: Execution, digest: str | None = None):
-        """Move the model to its device. If no `digest` of its weights is given, check the weights and compute it.
+        """Move the model to its device. If there is no `digest` of its weights, check the weights and compute it.
 
-        On a CPU, a batch has at most 2,048 tokens, whatever `execution` says. It has fewer if all logits have to be
-        kept in memory. Raises RunError if weights are infinite or not numbers.
+        On a CPU, a batch has at most 2,048 tokens, for any `execution`. It has fewer if all logits have to be kept in
+        memory. Raises RunError if weights are NaN or infinite.
         """
         self.name = name
         if digest is None:
@@ -56,21 +56,21 @@ class Network:
         self.model = model.to(self.device).eval()  # type: ignore[arg-type]
         self.vocabulary = vocabulary_size(self.model)
         self.positions = most_positions(self.model)
-        self.head = self._plain_head()  # weight and bias of the softmax; None: the model computes its logits otherwise
+        self.head = self._plain_head()  # weight and bias of the softmax, or None if the logits aren't computed this way
         self.batch_tokens = execution.batch_tokens
         if self.device.type == "cpu":
             self.batch_tokens = min(self.batch_tokens, CPU_TOKENS)
         if self.head is None:  # all logits of a batch are in memory
             self.batch_tokens = min(self.batch_tokens, max(1, LOGIT_BYTES // (4 * self.vocabulary)))
-        self.repeatable = 0  # length in tokens of the longest text on which two passes were compared
+        self.repeatable = 0  # length in tokens of the longest text for which two passes were compared
 
     @property
     def tolerance(self) -> float:
-        """How far two equal log-probabilities of the model may differ, in nats."""
+        """The largest difference (nats) between log-probabilities that are considered equal."""
         return PROBE_TOLERANCE.get(self.model.dtype, 0.1)
 
     def logprobs_at(self, tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """Return ln p (R, V) in nats, float32, of every token at R positions in texts (B, T) of equal length."""
+        """Return ln p (R, V) of every token at R positions in texts (B, T) of equal length, in nats (float32)."""
         with forward_errors(self.name, tokens.shape[1]):
             if self.head is None and self._reads_places:
                 return logits_at(self.model, rows, columns, **self._arguments(tokens, {})).float().log_softmax(-1)
@@ -79,7 +79,7 @@ class Network:
             return all_logprobs(self.hidden(tokens)[rows, columns], *self.head)
 
     def logits(self, tokens: Tensor, **order: Tensor) -> Tensor:
-        """Return logits (B, T, V), float32. `order` contains masks and positions that replace the usual ones."""
+        """Return logits (B, T, V) in float32. `order` contains masks and positions that replace the usual ones."""
         logits: Tensor = self.model(**self._arguments(tokens, order)).logits
         return logits.float()
 
@@ -100,14 +100,15 @@ class Network:
             far = float((one - other).nan_to_num().abs().max())
             raise ConfigError(
                 f"{self.name}: two passes over the same text of {tokens} tokens differ by up to {far:.2g} nats, so the "
-                "scores would be random. For a Reformer, set hash_seed in its config.json."
+                "scores would be random. For a Reformer, set hash_seed in its config.json. For others, use another "
+                "model."
             )
         self.repeatable = tokens
 
     def _arguments(self, tokens: Tensor, order: dict[str, Tensor]) -> dict[str, Any]:
         """Return the arguments for a pass over texts (B, T) of equal length, without padding.
 
-        The mask is given because some models otherwise take the begin symbol for padding, if it is the same token.
+        The mask is necessary, because some models mistake the begin symbol for padding if it is the same token.
         """
         arguments = {"attention_mask": torch.ones_like(tokens), "use_cache": False}
         taken = inspect.signature(self.model.forward).parameters
@@ -120,12 +121,12 @@ class Network:
         try:
             with forward_errors(self.name, 4):
                 return softmax_of(self.model) if has_plain_head(self.model, probe) else None
-        except InputError:  # some can't read such a short text; their own logits are right in any case
+        except InputError:  # some models can't read such a short text; they can still compute their own logits
             return None
 
     @cached_property
     def _reads_places(self) -> bool:
-        """Whether a head that isn't plain can compute the logits of only the positions that are needed."""
+        """Whether a head that isn't plain can compute logits at only the positions that are needed."""
         probe = torch.arange(2, 10, device=self.device).view(2, 4) % self.vocabulary
         try:
             with forward_errors(self.name, 4):
@@ -138,9 +139,9 @@ class CausalNetwork(Network, CausalModel):
     """A causal model of transformers. It reads the context before a text again with each text."""
 
     def __init__(self, *arguments: Any, begin: int, **options: Any):
-        """Take the arguments of Network, and the id of the begin symbol.
+        """Set up the model. The arguments are the same as for Network, and `begin` is the id of the begin symbol.
 
-        Raises the errors of Network, and ConfigError if the model sees tokens after the one that it predicts.
+        Raises the same errors as Network, and ConfigError if the model sees tokens after the one that it predicts.
         """
         super().__init__(*arguments, **options)
         self.begin = begin
@@ -155,7 +156,7 @@ class CausalNetwork(Network, CausalModel):
         return before, ()
 
     def tree_tokens(self, longest: int) -> int | None:
-        # The mask of ancestors replaces the model's own mask, which may be a window narrower than a long text.
+        # The ancestor mask replaces the model's own mask, which may be a window that is narrower than a long text.
         return TREE_TOKENS if self.reads_trees and longest <= min(TREE_TOKENS, self.window or TREE_TOKENS) else 0
 
     def logprobs(self, forest: Forest, state: State) -> Tensor:
@@ -174,23 +175,23 @@ class CausalNetwork(Network, CausalModel):
         return self.logprobs_at(tokens, rows, columns)
 
     def _tree_order(self, parents: Tensor, depths: Tensor) -> dict[str, Tensor]:
-        """Return the arguments that make a model read each token (B, T) after its ancestors only."""
+        """Return arguments with which a model reads each token (B, T) after only its ancestors."""
         seen = ancestors(parents)[:, None]  # (B, 1, T, T)
         mask = torch.zeros(seen.shape, dtype=self.model.dtype, device=self.device)
         mask.masked_fill_(~seen, torch.finfo(self.model.dtype).min)
         return {"attention_mask": mask, "position_ids": depths}
 
     def _follows_trees(self, longest: int) -> bool:
-        """Return True if the model uses the masks and positions that it is given instead of the order of the tokens.
+        """Return True if the model uses the given masks and positions instead of the order of the tokens.
 
-        This is tested on the largest possible tree, with two texts of up to `longest` tokens, because a model may see
-        fewer tokens than that.
+        This is tested on the largest possible tree, with two texts of up to `longest` tokens. A smaller tree would not
+        show whether the model sees fewer tokens than that.
         """
 
         def logprobs(tokens: Tensor, **order: Tensor) -> Tensor:
             if self.head is None:
                 return self.logits(tokens, **order).log_softmax(-1)
-            # In float32, because logits near -100, such as GPT-2's, are half a nat apart in bfloat16.
+            # This is computed in float32, because logits near -100, such as GPT-2's, have steps of half a nat in bf16.
             weight, bias = (part.float() for part in self.head)
             return (self.hidden(tokens, **order).float() @ weight.T + bias).log_softmax(-1)
 
@@ -205,7 +206,7 @@ class CausalNetwork(Network, CausalModel):
             except torch.OutOfMemoryError:
                 raise
             except (TypeError, ValueError, RuntimeError, IndexError, AssertionError):
-                return False  # it doesn't accept such arguments or masks; its texts are read one by one
+                return False  # the model doesn't accept such arguments or masks, so its texts are read one by one
             read = torch.from_numpy(np.stack([texts[text] for text in forest.texts])[:, :-1]).to(self.device)
             half = read.shape[1] // 2
             alone, others_before = logprobs(read), logprobs(torch.cat([read.flip(0)[:, :half], read[:, half:]], 1))
@@ -219,13 +220,12 @@ class CausalNetwork(Network, CausalModel):
             logits = self.logits(torch.from_numpy(ids).to(self.device)).log_softmax(-1)
         if bool(logits.isnan().any()):
             raise InputError(
-                f"{self.name}: the model's logits are NaN in {self.model.dtype}, so it can't give scores. Try "
-                "model.dtype=fp32."
+                f"{self.name}: its logits are NaN in {self.model.dtype}, so there are no scores. Set model.dtype=fp32."
             )
         if not self._same(logits[0, :3], logits[1, :3], effect=_distance(*logits[:, 3])):
             raise ConfigError(
-                f"{self.name} isn't a causal model, because its prediction of a token changes with the tokens after "
-                "it. If it is a masked model, use model=hf_masked."
+                f"{self.name}: this isn't a causal model, because its prediction of a token depends on later tokens. "
+                "If it is a masked model, use model=hf_masked."
             )
 
     def _random_tokens(self, texts: int, tokens: int) -> Ids:
@@ -235,10 +235,10 @@ class CausalNetwork(Network, CausalModel):
     def _same(self, one: Tensor, other: Tensor, effect: float) -> bool:
         """Return True if log-probabilities are equal up to rounding, which is small compared with `effect`.
 
-        `effect` is how much the context changes the log-probabilities (nats). It is small for an untrained model, whose
-        errors would be small, too. Differences of a few float32 steps are always allowed.
+        `effect` is how much the context changes the log-probabilities, in nats. It is small for an untrained model, and
+        so are the model's errors. Differences of a few float32 steps are always allowed.
         """
-        part = 1e-3 if self.model.dtype == torch.float32 else 0.25  # shorter formats round more coarsely
+        part = 1e-3 if self.model.dtype == torch.float32 else 0.25  # 16-bit formats round more coarsely
         return torch.allclose(one, other, rtol=1e-6, atol=min(self.tolerance, max(1e-5, part * effect)))
 
 
@@ -249,9 +249,9 @@ def _distance(one: Tensor, other: Tensor) -> float:
 
 @contextmanager
 def forward_errors(name: str, tokens: int) -> Iterator[None]:
-    """Turn any error of a model's code into a one-line InputError that names the length of the texts, in tokens.
+    """Turn any error in a model's code into a one-line InputError with the length of the text, in tokens.
 
-    Some architectures can't read texts that are shorter than their pooling window, or read texts of one length only.
+    Some architectures can't read texts that are shorter than their pooling window. Others only accept one length.
     """
     try:
         yield
@@ -259,7 +259,8 @@ def forward_errors(name: str, tokens: int) -> Iterator[None]:
         raise
     except Exception as error:
         raise InputError(
-            f"{name}: the model's own code fails on a text of {tokens} tokens ({error_line(error)})."
+            f"{name}: the model's own code failed on a text of {tokens} tokens ({error_line(error)}). Check that its "
+            "architecture supports texts of this length."
         ) from error
 
 
@@ -268,13 +269,13 @@ def vocabulary_size(model: PreTrainedModel) -> int:
     size = int(model.config.get_text_config().vocab_size)
     try:
         embeddings = model.get_input_embeddings()
-    except (AttributeError, NotImplementedError):  # raised by the code of some models
+    except (AttributeError, NotImplementedError):  # some models don't implement this method
         return size
     return min(size, int(getattr(embeddings, "num_embeddings", size)))
 
 
 def weights_digest(model: nn.Module) -> str:
-    """Return the SHA-256 of the names, types and values of all weights, whatever files they came from."""
+    """Return a SHA-256 digest of the names, types and values of all weights. It doesn't depend on the model's files."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -283,10 +284,9 @@ def weights_digest(model: nn.Module) -> str:
 
 
 def check_finite(model: nn.Module, name: str) -> None:
-    """Raise RunError if weights are infinite or not numbers, because the scores would be meaningless."""
+    """Raise RunError if weights are NaN or infinite, because the scores would be meaningless."""
     for parameter, weight in model.named_parameters():
         if weight.is_floating_point() and not bool(weight.isfinite().all()):
             raise RunError(
-                f"{name}: the weights {parameter} contain infinity or NaN, so the model is damaged. Train or download "
-                "it again."
+                f"{name}: the weights {parameter} contain NaN or infinite values. Train or download the model again."
             )

@@ -1,16 +1,17 @@
-"""Predict the next word after a context: probabilities and ranks of candidate words, and the most probable words.
+"""Predict the next word after a context, as ranks of candidate words and as the most probable words.
 
-A causal model reads `context.rstrip()`, a space and the candidate. A masked model reads the same followed by " .", with
-the candidate hidden. Character offsets show which tokens belong to the candidate. A candidate of several tokens has the
-product of their probabilities, from left to right. A masked model then reads one mask per token, and the masks are
-filled in from the left (policy.pll=within_word_l2r, the default) or hidden one at a time (policy.pll=original).
+A causal model reads `context.rstrip()`, a space and the candidate. A masked model reads the same text followed by " .",
+with the candidate masked. Character offsets show which tokens belong to the candidate. If it has several tokens, its
+probability is the product of their probabilities, from left to right. A masked model then reads one mask per token.
+The masks are filled in from the left (policy.pll=within_word_l2r, the default), or only one token at a time is masked
+(policy.pll=original).
 
-Ranks and top words are over whole words: tokens that begin a word and consist of letters and digits, not just marks. No
-tokenizer says whether a token can also begin a longer word. For a causal model, " wait" therefore counts as a word,
-although its probability includes that of " waiter". If the longer word is the candidate, its own probability is first
-subtracted from that of its first token. A masked model sees the full stop after the word.
+Ranks and top words only include whole words, which are tokens that begin a word and contain letters or digits. A
+tokenizer doesn't show whether a token can also begin a longer word. For a causal model, " wait" therefore counts as a
+word, although its probability includes the word " waiter". If a candidate is such a longer word, its probability is
+first subtracted from its first token's. A masked model sees the full stop after the word.
 
-Each context is read once for all of its candidates, and again only for candidates of several tokens.
+Each context is read once for all of its candidates, and again only for candidates that have several tokens.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from eval.scorers.tokens import Tokens
 from eval.scorers.trees import FloatArray
 
 Question = tuple[str, str]  # context, candidate
-# Takes texts (B, T) of equal length, R rows and R columns, and returns ln p (R, V) of all tokens there, in nats.
+# A function of texts (B, T) of equal length, R rows and R columns. It returns ln p (R, V) of all tokens there, in nats.
 Read = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
 class NextWords:
-    """A model's predictions after one context: C candidates, and the k most probable words."""
+    """A model's predictions after one context, for C candidates and the k most probable words."""
 
     logprobs: FloatArray  # (C,) nats; NaN if the model can't express the candidate
-    ranks: npt.NDArray[np.int64]  # (C,) 1 + the number of more probable whole words; 0 if it can't be expressed
+    ranks: npt.NDArray[np.int64]  # (C,) 1 + the number of more probable whole words; 0 if logprobs is NaN
     tokens: npt.NDArray[np.int64]  # (C,) number of tokens
     words: list[str]  # the k most probable whole words, most probable first
     word_logprobs: FloatArray  # (k,) nats
@@ -45,13 +46,14 @@ class NextWords:
 
 @dataclass(eq=False)
 class Reading:
-    """Tokens to read, and what the predictions at their positions are used for."""
+    """Tokens to read, and the uses of the predictions at their positions."""
 
     ids: tuple[int, ...]
     words_at: int | None = None  # the position at which the next word is predicted
-    terms: list[tuple[int, int, int]] = field(default_factory=list)  # position, token, candidate: ln p to add up
+    # Position, token and candidate: the token's ln p at this position is added to the candidate's ln p.
+    terms: list[tuple[int, int, int]] = field(default_factory=list)
     candidates: list[int] = field(default_factory=list)  # candidates to rank at `words_at`
-    contexts: list[str] = field(default_factory=list)  # contexts that get their top words from `words_at`
+    contexts: list[str] = field(default_factory=list)  # contexts whose top words are predicted at `words_at`
 
     @property
     def positions(self) -> list[int]:
@@ -61,12 +63,12 @@ class Reading:
 
 
 class Questions:
-    """Questions about next words, with the texts that have to be read and the answers so far."""
+    """Questions about next words, with the texts to read and the answers so far."""
 
     def __init__(self, readings: list[Reading], spans: Sequence[Sequence[int]], unknown: int | None, splits: bool):
-        """Prepare answers for candidates, whose tokens are `spans`.
+        """Prepare the answers. `spans` contains the tokens of each candidate.
 
-        `splits`: whether the probability of a candidate's first token includes that of the candidate (causal models).
+        `splits` is true for causal models, because the probability of a candidate's first token includes the candidate.
         """
         self.readings, self.splits = readings, splits
         self.spans = spans
@@ -78,14 +80,14 @@ class Questions:
 
     @property
     def stages(self) -> list[list[Reading]]:
-        """The readings in two stages: first those whose terms are needed for ranking candidates, then the others."""
+        """The readings in two stages. The first stage computes probabilities that the second needs for ranking."""
         stages = [[one for one in self.readings if (one.words_at is None) == early] for early in (True, False)]
         return [stage for stage in stages if stage]
 
     def add(self, batch: Sequence[Reading], lines: Tensor, words: Mapping[int, str], k: int) -> None:
-        """Add the results of a batch of readings: ln p (R, V) of all tokens at their positions.
+        """Add the results of a batch of readings. `lines` is ln p (R, V) of all tokens at their positions.
 
-        `words` are ids and texts of the tokens that are whole words, and `k` is how many top words to keep.
+        `words` maps the ids of tokens that are whole words to their texts, and `k` is the number of top words to keep.
         """
         row = {key: number for number, key in enumerate((one, at) for one in batch for at in one.positions)}
         terms = [(row[one, at], token, candidate) for one in batch for at, token, candidate in one.terms]
@@ -106,13 +108,13 @@ class Questions:
                 self.top |= dict.fromkeys(one.contexts, top)
 
     def _rank(self, line: Tensor, candidates: list[int]) -> None:
-        """Rank candidates. `line` (V,) is ln p of the next word, with -inf for tokens that aren't words."""
+        """Rank candidates. `line` (V,) is ln p of the next word, and is -inf for tokens that aren't words."""
         logprobs = torch.tensor(self.logprobs[candidates], dtype=line.dtype, device=line.device)
         better = (line > logprobs[:, None]).sum(1).tolist()
         for number, count, logprob in zip(candidates, better, logprobs.tolist(), strict=True):
             held = False
             if self.splits and len(self.spans[number]) > 1:
-                # p(first) - p(candidate), the share of all other words in the first token, is at most p(candidate).
+                # The other words with this first token have p(first) - p(candidate), which is at most p(candidate).
                 held = logprob < float(line[self.spans[number][0]]) <= logprob + math.log(2)
             self.ranks[number] = 1 + count - held
 
@@ -129,7 +131,7 @@ def is_known(span: Sequence[int], unknown: int | None) -> bool:
 def left_to_right(
     questions: Sequence[Question], tokens: Tokens, before: list[int], check_length: Callable[[str, int], None]
 ) -> Questions:
-    """Return what a causal model has to read to answer questions. The tokens `before` are put before each text."""
+    """Return the texts that a causal model reads to answer questions. The tokens `before` precede each text."""
     cuts = []
     texts = [f"{context} {word}" for context, word in questions]
     for (context, _), (ids, spans) in zip(questions, tokens.encode(texts), strict=True):
@@ -161,7 +163,7 @@ def left_to_right(
 def hidden_words(
     questions: Sequence[Question], tokens: Tokens, pll: str, check: Callable[[str, Sequence[int]], None]
 ) -> Questions:
-    """Return what a masked model has to read: context, masks and a full stop (Ettinger 2020, section 6)."""
+    """Return the texts that a masked model reads: context, masks and full stop (Ettinger 2020, section 6)."""
     assert tokens.mask is not None
     texts = [f"{context} {word} ." for context, word in questions]
     copies: dict[tuple[int, ...], Reading] = {}

@@ -1,7 +1,7 @@
 """Predict each token of a text of any length with a causal model.
 
-A text with more tokens than a window is read in several windows, each after a begin symbol. Every further window adds
-`step` tokens: these are predicted, and the tokens before them in the window are their context.
+A text with more tokens than a window is read in several windows, each after a begin symbol. Each further window
+predicts `step` new tokens. The tokens before them in the window are their context.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ LEAST = -1e30  # nats, instead of -inf, because -inf times a probability of 0 wo
 
 @dataclass(frozen=True, slots=True)
 class TokenPredictions:
-    """Predictions at the n tokens of one text. Logarithms are natural."""
+    """Predictions for the n tokens of one text. Logarithms are natural."""
 
-    logprobs: FloatArray  # (n,) nats, of the actual tokens
+    logprobs: FloatArray  # (n,) nats, for the actual tokens
     entropies: FloatArray  # (n,) nats, of the distribution over all tokens at each position
     ranks: npt.NDArray[np.int64]  # (n,) 1 + the number of more probable tokens
     spans: npt.NDArray[np.int32]  # (n, 2) character offsets into the text
     unk: npt.NDArray[np.bool_]  # (n,) whether the token is <unk>
     # (n + 1,) ln of the probability that a word ends before each token, and after the last one. A word ends if the next
-    # token begins a new word or ends the text. 0 if each token is a word.
+    # token begins a new word or ends the text. The values are 0 if each token is a word.
     ends: FloatArray
-    begin: float  # ln of the probability that the first token begins a word, or doesn't, as the actual one
+    # ln of the probability that the first token begins a word (or doesn't, if the actual first token doesn't)
+    begin: float
 
 
 @dataclass(eq=False)
@@ -43,21 +44,21 @@ class Window:
     """Part of a text that is read at once."""
 
     ids: tuple[int, ...]  # the tokens to read, including those before the text
-    start: int  # the position from which on `targets` are predicted
-    targets: list[int]  # the tokens to predict; after the last token of the text, an arbitrary one
+    start: int  # the position at which the first of `targets` is predicted
+    targets: list[int]  # the tokens to predict, and an arbitrary token after the end of the text
     values: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  # (3 or 5, targets), from `of_places`
 
     @property
     def positions(self) -> range:
-        """The positions whose predictions count."""
+        """The positions whose predictions are used."""
         return range(self.start, self.start + len(self.targets))
 
 
 def window_size(size: int | None, step: int | None, most: int | None) -> tuple[int, int]:
     """Return the number of tokens in a window and in a step.
 
-    By default, a window has USUAL tokens, or `most` if the model can't read as many, and a step is half a window.
-    Raises ConfigError if the model can't read such a window, or if the step is longer than the window.
+    `most` is the model's limit. By default, a window has USUAL tokens, or `most` if that is lower, and a step is half
+    a window. Raises ConfigError if the window exceeds the model's limit, or if the step is longer than the window.
     """
     most = 10**6 if most is None else most
     size = size or min(USUAL, most)
@@ -67,7 +68,7 @@ def window_size(size: int | None, step: int | None, most: int | None) -> tuple[i
 
 
 def spans_of_windows(tokens: int, size: int, step: int) -> Iterator[tuple[int, int, int]]:
-    """Yield for each window of a text of `tokens` its begin, its end, and its first token that counts."""
+    """Yield the begin, the end and the first new token of each window, for a text of `tokens` tokens."""
     end = min(size, tokens)
     yield 0, end, 0
     while end < tokens:
@@ -76,18 +77,18 @@ def spans_of_windows(tokens: int, size: int, step: int) -> Iterator[tuple[int, i
 
 
 def windows(ids: Sequence[int], before: Sequence[int], size: int, step: int) -> Iterator[Window]:
-    """Yield the windows of a text, with the tokens `before` in front. The last one also predicts what follows."""
+    """Yield the windows of a text, each after the tokens `before`. The last one also predicts the end of the text."""
     for begin, end, first in spans_of_windows(len(ids), size, step):
         targets = [*ids[first:end], *([0] if end == len(ids) else [])]
         yield Window((*before, *ids[begin:end]), len(before) - 1 + first - begin, targets)
 
 
 def of_places(lines: Tensor, targets: Sequence[Sequence[int]], boundaries: Tensor | None) -> list[FloatArray]:
-    """Return for each window an array (3 or 5, targets) of values at its targets.
+    """Return, for each window, an array (3 or 5, targets) of values at its targets.
 
-    The values are ln p of the target, its rank and the entropy, and with `boundaries` the ln of the probabilities that
-    the token doesn't begin a word, and that it does. `lines` (R, V) has ln p of all tokens at the positions of all R
-    targets, one window after the other.
+    The values are ln p of the target, its rank, and the entropy. With `boundaries`, they also include the ln of the
+    probabilities that the token doesn't begin a word, and that it does. `lines` (R, V) is ln p of all tokens at the
+    positions of all R targets, one window after the other.
     """
     step = max(1, CACHED // lines.shape[1])
     all_targets = torch.tensor([target for of_window in targets for target in of_window], device=lines.device)
@@ -120,10 +121,10 @@ def joined(
 
 
 def boundaries(tokens: Tokens, vocabulary: int) -> Tensor:
-    """Return an array (V, 2) with 1 for tokens that don't begin a word, and 1 for tokens that do.
+    """Return an array (V, 2). Column 0 is 1 for tokens that don't begin a word, and column 1 for tokens that do.
 
     Special tokens have 1 in both columns, because the end of a text also ends a word (Pimentel and Meister 2024,
-    section 4.2). Tokens that the model has but its tokenizer doesn't have 0 in both.
+    section 4.2). Tokens that are missing from the tokenizer have 0 in both.
     """
     masks = torch.zeros(vocabulary, 2)
     masks[: len(tokens), 0] = 1

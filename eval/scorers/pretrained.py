@@ -1,7 +1,7 @@
 """Load Hugging Face models and their revisions, by name from the hub or from a local folder.
 
-Unless the configuration allows more, weights are read from safetensors only, and no code is run except that of the
-transformers package.
+By default, weights are only read from safetensors, and only the transformers package's own code is run. The
+configuration can allow more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 AUTO_CLASSES = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}
-# Every tokenizer, of whatever class, has at least one of these files.
+# A tokenizer of any class has at least one of these files.
 TOKENIZER_FILES = ("tokenizer.json", "*vocab*", "*.model", "*.spm", "*.tiktoken", "*.codes", "dict.txt")
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -39,23 +39,22 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 def load_pretrained(config: PretrainedConfig, execution: Execution) -> CausalScorer | MaskedScorer:
     """Load a Hugging Face model for scoring.
 
-    The tokenizer of a local model may be in the folder above the model's, where a transformers Trainer leaves it. The
-    scorer's `tokenizer_path` then names that folder.
+    The tokenizer of a local model may be in the parent folder, where a transformers Trainer writes it. The scorer's
+    `tokenizer_path` is then the parent folder.
 
     Raises:
-        InputError: If the model is missing, needs a network that isn't there, has only pickled weights or no tokenizer,
-            or if reading it or running its own code fails.
+        InputError: If the model is missing or must be downloaded without a network, if it has only pickled weights or
+            no tokenizer, or if reading it or running its own code fails.
         ConfigError: If the model is causal instead of masked or the other way round, or if this machine doesn't
             support an option.
-        RunError: If its weights are infinite or not numbers.
+        RunError: If its weights are NaN or infinite.
     """
     if config.revisions is not None:
-        raise ConfigError(
-            "model.revisions: only python -m eval can score several revisions. Name a single one with "
-            "model.revision=NAME."
-        )
+        raise ConfigError("model.revisions: only python -m eval can score several revisions. Set model.revision=NAME.")
     if config.load_in_4bit and not torch.cuda.is_available():
-        raise ConfigError("model.load_in_4bit=true needs an NVIDIA GPU with CUDA, but none was found. Leave it out.")
+        raise ConfigError(
+            "model.load_in_4bit=true needs an NVIDIA GPU with CUDA, but there is none. Leave this setting out."
+        )
     offline_without_network()
     transformers = import_transformers()
     path, revision = _local(config.path), config.revision
@@ -78,7 +77,7 @@ def scorer_of(
     masked: bool = False,
     begin: str | None = None,
 ) -> CausalScorer | MaskedScorer:
-    """Return the scorer of a model of transformers. Raises the errors of HubTokens, Network and the scorers.
+    """Return the scorer of a model of transformers. Raises the same errors as HubTokens, Network and the scorers.
 
     `begin` is the token to put before each sentence instead of the tokenizer's BOS or EOS.
     """
@@ -94,9 +93,9 @@ def scorer_of(
 
 
 def load_of_any_kind(path: str, execution: Execution) -> CausalScorer | MaskedScorer:
-    """Return the scorer of a model in float32. It is taken as causal unless its config.json names only a masked class.
+    """Return the scorer of a model in float32. The model is causal unless its config.json only names a masked class.
 
-    Raises the errors of `load_pretrained`.
+    Raises the same errors as `load_pretrained`.
     """
     config = PretrainedConfig(name="hf_causal", kind="causal", path=path, dtype="fp32")
     try:
@@ -111,7 +110,7 @@ class OtherKind(ConfigError):
 
 @dataclass(frozen=True)
 class _Source:
-    """The files of a model: a local folder, or a repository on the hub."""
+    """The files of a model, in a local folder or in a repository on the hub."""
 
     config: PretrainedConfig
     path: str
@@ -119,7 +118,7 @@ class _Source:
 
     @property
     def where(self) -> str:
-        """The configuration keys that name the model, for messages."""
+        """The configuration keys that name the model, for error messages."""
         revision = f" model.revision={self.config.revision}" if self.config.revision else ""
         return f"model.path={self.config.path}{revision}"
 
@@ -153,10 +152,11 @@ class _Source:
         )
         if mismatched := sorted(loading["mismatched_keys"]):
             name, shape, needed = mismatched[0]
-            more = f" and {len(mismatched) - 1} more" if len(mismatched) > 1 else ""
+            more = f", and {len(mismatched) - 1} more shapes differ" if len(mismatched) > 1 else ""
             raise InputError(
-                f"{self.where}: the weights don't fit config.json: {name} is {' x '.join(map(str, shape))} instead of "
-                f"{' x '.join(map(str, needed))}{more}. Get both files from the same model."
+                f"{self.where}: the weights don't fit config.json. The shape of {name} is "
+                f"{' x '.join(map(str, shape))} instead of {' x '.join(map(str, needed))}{more}. Get both files from "
+                "the same model."
             )
         self.check_complete(loading["missing_keys"])
         return model
@@ -164,9 +164,9 @@ class _Source:
     def model_of_own_code(self, described: Any, reference: str) -> PreTrainedModel:
         """Build the model with the class that comes with it, then load its weights.
 
-        Most such code was written for transformers 4 and doesn't work with `from_pretrained` of transformers 5. That
-        builds the model without memory, so buffers that `__init__` fills and no file contains keep arbitrary values.
-        It also needs attributes that `post_init` sets, which GPT-BERT and LTG-BERT don't call.
+        Most such code was written for transformers 4 and doesn't work with `from_pretrained` of transformers 5. This
+        method builds the model without memory. Buffers that `__init__` fills, but that no file contains, therefore
+        keep arbitrary values. It also needs attributes that `post_init` sets, but GPT-BERT and LTG-BERT don't call it.
         """
         import huggingface_hub
         from transformers.dynamic_module_utils import get_class_from_dynamic_module
@@ -186,11 +186,10 @@ class _Source:
         return model
 
     def check_complete(self, missing: Collection[str]) -> None:
-        """Raise InputError if weights are missing. They would be random, so the scores would be meaningless."""
+        """Raise InputError if weights are missing, because they would be random and the scores meaningless."""
         if missing:
             raise InputError(
-                f"{self.where}: the weights {first_few(sorted(missing))} are missing, which a {self.config.kind} model "
-                "needs. Get the complete model."
+                f"{self.where}: the weights {first_few(sorted(missing))} are missing. Get the complete model."
             )
 
     def check_index(self, folder: Path) -> None:
@@ -199,14 +198,14 @@ class _Source:
             files = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
             if outside := sorted({str(file) for file in files if PurePath(str(file)).name != str(file)}):
                 raise InputError(
-                    f"{self.where}: {index.name} names {outside[0]}, a file outside the model's folder. Such files are "
-                    "never read. Put it into the folder and correct the index."
+                    f"{self.where}: {index.name} refers to {outside[0]}, which is outside the model's folder. Such "
+                    "files are never read. Move the file into the folder, and correct the index."
                 )
 
     def tokenizer_path(self) -> str:
-        """Return where the tokenizer is: a name on the hub, the model's folder, or the folder above it.
+        """Return the tokenizer's location, which is a name on the hub, the model's folder or its parent folder.
 
-        Raises InputError if neither folder has one, because transformers 5 would make up one with one or two symbols.
+        Raises InputError if there is no tokenizer, because transformers 5 would create one with one or two symbols.
         """
         folder = Path(self.path)
         if not folder.is_dir():
@@ -215,20 +214,20 @@ class _Source:
             if any(file.is_file() for pattern in TOKENIZER_FILES for file in place.glob(pattern)):
                 return self.path if place is folder else str(place)
         raise InputError(
-            f"{self.where}: the model has no tokenizer (no tokenizer.json in its folder, or in the one above). Save it "
-            "there with tokenizer.save_pretrained(FOLDER)."
+            f"{self.where}: the model's folder and its parent folder contain no tokenizer (tokenizer.json). Save the "
+            "tokenizer there with tokenizer.save_pretrained(FOLDER)."
         )
 
     def check_kind(self, described: Any) -> None:
-        """Raise ConfigError if the model is only of the other kind, because its scores would be meaningless."""
+        """Raise ConfigError if the model can't be used as this kind, because its scores would be meaningless."""
         kinds = _kinds(described)
         if kinds and self.config.kind not in kinds:
             other, name = next(iter(kinds.items()))
-            raise OtherKind(f"{self.where} is a {other} model ({name}). Use model=hf_{other}.")
+            raise OtherKind(f"{self.where}: this is a {other} model ({name}). Use model=hf_{other}.")
 
     @contextmanager
     def one_line_errors(self) -> Iterator[None]:
-        """Turn any error in reading a model into an InputError, because anyone's files or code may be involved."""
+        """Turn any error in reading a model into an InputError, because others wrote its files and maybe its code."""
         try:
             yield
         except (PairscaleError, torch.OutOfMemoryError):
@@ -237,48 +236,56 @@ class _Source:
             raise InputError(self.reason(error)) from error
 
     def reason(self, error: Exception) -> str:
-        """Explain in one line why the model could not be loaded, and what to do."""
+        """Return a one-line message that says why the model could not be loaded, and what to do."""
         folder = Path(self.path)
         if "trust_remote_code" in str(error) and not self.config.trust_remote_code:
             return (
-                f"{self.where}: the model needs code that comes with it. If you trust this code, run it with "
+                f"{self.where}: the model can't be loaded without running its own code. If you trust this code, set "
                 "model.trust_remote_code=true."
             )
         if "Missing [UNK]" in str(error) and not self.config.trust_remote_code:
             return (
-                f"{self.where}: tokenizer.json has no token for unknown words. If the model comes with code that "
-                "splits texts into words, and you trust it, run it with model.trust_remote_code=true."
+                f"{self.where}: tokenizer.json has no token for unknown words. If the model comes with its own code "
+                "for splitting texts into words, and you trust this code, set model.trust_remote_code=true."
             )
         if isinstance(error, RecursionError):
-            return f"{self.where}: the model can't be loaded, because its files are nested too deeply."
+            return f"{self.where}: the model can't be loaded, because its files are nested too deeply. Get new ones."
         if folder.is_dir():
             pickles = [file.name for pattern in ("*.bin", "*.pt", "*.pth") for file in folder.glob(pattern)]
             if pickles and not list(folder.glob("*.safetensors")) and not self.config.allow_pickle:
                 return (
                     f"{self.where}: the weights are only available as a pickle ({pickles[0]}), which can run code. If "
-                    "you trust this file, read it with model.allow_pickle=true."
+                    "you trust this file, set model.allow_pickle=true."
                 )
-            return f"{self.where}: the model can't be loaded ({error_line(error)})."
+            return (
+                f"{self.where}: the model can't be loaded ({error_line(error)}). Check that its files are complete and "
+                "that your version of transformers supports it."
+            )
         if os.environ.get("HF_HUB_OFFLINE") == "1":
             return (
                 f"{self.where}: the model isn't in the Hugging Face cache, and there is no network. If you have a "
                 "local copy, use model.path=FOLDER."
             )
-        return f"{self.where}: the model can't be downloaded from the Hugging Face hub ({error_line(error)})."
+        return (
+            f"{self.where}: the model can't be downloaded from the Hugging Face hub ({error_line(error)}). Check its "
+            "name, or use model.path=FOLDER."
+        )
 
 
 def _local(path: str) -> str | None:
-    """Return the folder that `path` names, or None if it is a name on the hub. Raises InputError if it is missing."""
+    """Return the folder `path`, or None if `path` is a name on the hub. Raises InputError if the folder is missing."""
     folder = Path(path).expanduser()
     if folder.is_dir():
         return str(folder)
     if folder.is_absolute() or path.startswith((".", "~")) or path.count("/") > 1:  # the hub has owner/name
-        raise InputError(f"model.path={path}: folder not found. Give the folder of a model, or its name on the hub.")
+        raise InputError(
+            f"model.path={path}: this folder doesn't exist. Use a model's folder, or its name on the Hugging Face hub."
+        )
     return None
 
 
 def _kinds(described: Any) -> dict[str, str]:
-    """Return the kinds of model that config.json names, in `architectures` or `auto_map`, with the class of each."""
+    """Return the kinds of models that config.json names in `architectures` or `auto_map`, with their classes."""
     from transformers.models.auto import modeling_auto
 
     of_library = {
@@ -302,7 +309,7 @@ def _kinds(described: Any) -> dict[str, str]:
 
 
 def revisions(config: PretrainedConfig) -> list[PretrainedConfig]:
-    """Return one configuration per revision that `model.revisions` names or matches, ordered by training step.
+    """Return one configuration per revision that `model.revisions` names or matches, sorted by training step.
 
     If there are no `model.revisions`, return `config` alone. Raises InputError if a pattern matches nothing, or if the
     hub can't be reached.
@@ -317,8 +324,8 @@ def revisions(config: PretrainedConfig) -> list[PretrainedConfig]:
         known = _known_revisions(config)
         fitting = fnmatch.filter(known, pattern)
         if not fitting:
-            available = f"Available: {first_few(sorted(known), 5)}." if known else "Leave it out to read the model."
-            raise InputError(f"model.revisions={pattern} matches no revision of {config.path}. {available}")
+            available = f"Choose from {first_few(sorted(known), 5)}." if known else "Leave this setting out."
+            raise InputError(f"model.revisions={pattern}: no revision of {config.path} matches. {available}")
         names += fitting
     chosen = [dataclasses.replace(config, revision=name, revisions=None) for name in dict.fromkeys(names)]
     return sorted(chosen, key=lambda one: (one.step is None, one.step, one.revision))

@@ -1,4 +1,4 @@
-"""What a scorer needs from a tokenizer: `OurTokens` for models trained here, `HubTokens` for others."""
+"""Define the interface of tokenizers for scoring. `OurTokens` is for our models, and `HubTokens` is for others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 Spans = Sequence[tuple[int, int]]
-Encoded = tuple[Sequence[int], Spans]  # token ids, and the character offsets of each
+Encoded = tuple[Sequence[int], Spans]  # ids and character offsets of tokens
 
 # Plain text in two scripts. Any tokenizer can read some of it, and a trained model predicts it better than chance.
 PLAIN_SENTENCES = (
@@ -36,23 +36,23 @@ PLAIN_SENTENCES = (
 )
 _WORD = re.compile(r"[^\W_][\w'’.&/-]*")
 _NO_WORDS = ("n't", "n’t")  # Treebank tokens that don't begin a word; other contractions begin with an apostrophe
-# Entries of config.json that don't change a score, such as those on the model's origin, training and extra output.
+# Entries of config.json that don't change a score, such as the model's origin, training settings and extra outputs.
 _NO_SCORE = ("_name_or_path", "_commit_hash", "architectures", "auto_map", "dtype", "id2label", "label2id",
              "output_attentions", "output_hidden_states", "problem_type", "return_dict", "task_specific_params",
              "torch_dtype", "transformers_version", "use_cache")  # fmt: skip
 
 
 class Marked(NamedTuple):
-    """The n tokens of a text, including the special symbols that a masked model puts around it."""
+    """The n tokens of a text, including the special symbols around it that a masked model needs."""
 
     ids: Sequence[int]
     spans: Spans
-    special: Sequence[int]  # 1 for the special symbols, else 0
-    words: Sequence[int | None]  # the index of each token's word, if the tokenizer splits texts into words
+    special: Sequence[int]  # 1 for special symbols, 0 for other tokens
+    words: Sequence[int | None]  # index of each token's word, if the tokenizer splits texts into words
 
 
 class Tokens(ABC):
-    """The tokens of a model. The ids of its special symbols are None if it has no such symbol."""
+    """The tokens of a model. The id of a special symbol is None if the model doesn't have it."""
 
     digest: str  # digest of the vocabulary
     begin: int | None  # the symbol before a text
@@ -69,7 +69,7 @@ class Tokens(ABC):
 
     @abstractmethod
     def encode(self, texts: Sequence[str]) -> Iterable[Encoded]:
-        """Yield the tokens of each text, without the symbols that the tokenizer would add."""
+        """Yield the tokens of each text, without special symbols that the tokenizer would add."""
 
     @abstractmethod
     def marked(self, texts: Sequence[str]) -> Iterator[Marked]:
@@ -81,41 +81,43 @@ class Tokens(ABC):
 
     @abstractmethod
     def beginnings(self) -> dict[int, str]:
-        """Return the ids and texts of the tokens that begin a new word after another word."""
+        """Return the ids and texts of the tokens that begin a new word in the middle of a text."""
 
     @property
     @abstractmethod
     def first_symbol(self) -> int:
-        """The symbol to put first if the tokenizer adds none, so that the first token can be predicted from it."""
+        """The symbol to add at the beginning if the tokenizer adds none. The first token is predicted from it."""
 
     def check(self, text: str, ids: Sequence[int]) -> None:  # noqa: B027
-        """Raise InputError if the ids of a text include one that the model doesn't have (`vocabulary` or above)."""
+        """Raise InputError if an id is not in the model's vocabulary. `text` is the text with these ids."""
 
     def checked_begin(self, name: str) -> int:
-        """Return the begin symbol of the model `name`. Raises ConfigError if there is none, InputError as `check`."""
+        """Return the begin symbol of the model `name`.
+
+        Raises ConfigError if there is none, and the same errors as `check`.
+        """
         if self.begin is None:
             raise ConfigError(
-                f"{name}: the tokenizer names neither BOS nor EOS. Choose the token to put before each sentence with "
-                "model.begin=TOKEN."
+                f"{name}: the tokenizer has no BOS and no EOS token. Set model.begin=TOKEN to another token."
             )
         self.check("the begin symbol", [self.begin])
         return self.begin
 
     def words(self) -> dict[int, str]:
-        """Return the tokens that are whole words: they begin a word and look like one.
+        """Return the tokens that are whole words, because they begin a word and look like one.
 
-        No tokenizer says whether such a token can also begin a longer word, as "wait" can begin "waiter".
+        A tokenizer doesn't show whether such a token can also begin a longer word, as "wait" can begin "waiter".
         """
         return {index: text for index, text in self.beginnings().items() if is_word(text)}
 
 
 def is_word(text: str) -> bool:
-    """Return True if `text` looks like a word: it begins with a letter or a digit."""
+    """Return True if `text` looks like a word. It must begin with a letter or digit."""
     return _WORD.fullmatch(text) is not None and text.lower() not in _NO_WORDS
 
 
 class OurTokens(Tokens):
-    """The tokenizer of a study. Each text follows an `<eos>`, which ends the previous sentence in training."""
+    """The tokenizer of a study. A text follows `<eos>`, because `<eos>` ends the previous sentence in training."""
 
     def __init__(self, tokenizer: Tokenizer, digest: str, masked: bool = False):
         self.tokenizer, self.digest = tokenizer, digest
@@ -162,30 +164,30 @@ class HubTokens(Tokens):
     def __init__(self, tokenizer: PreTrainedTokenizerFast, name: str, vocabulary: int, begin: str | None = None):
         """Check the tokenizer of the model `name`.
 
-        `begin` is the token to put before a text, by default BOS, or EOS if there is no BOS.
+        `begin` is the token before each text. The default is BOS, or EOS if there is no BOS.
 
         Raises:
-            ConfigError: If `begin` isn't a token, or if the tokenizer gives no character offsets.
-            InputError: If the tokenizer can't read letters, so that all sentences would be equal. If a model has no
-                tokenizer, transformers 5 makes up one with a few symbols. A normalizer may also remove letters.
+            ConfigError: If `begin` isn't a token, or if the tokenizer doesn't provide character offsets.
+            InputError: If the tokenizer can't read letters, so that all sentences would have the same tokens. If a
+                model has no tokenizer, transformers 5 creates one with a few symbols. A normalizer may also remove
+                letters.
         """
         if not tokenizer.is_fast:
             raise ConfigError(
-                f"{name}: the tokenizer gives no character offsets, because it has no tokenizer.json. Use a model with "
-                "a fast tokenizer."
+                f"{name}: without tokenizer.json, there are no character offsets. Use a model with this file."
             )
         self.tokenizer, self.name, self.vocabulary = tokenizer, name, vocabulary
         read = self._read(PLAIN_SENTENCES, add_special_tokens=False)["input_ids"]
         if not any(letter.isalpha() for ids in read for letter in tokenizer.decode(ids, skip_special_tokens=True)):
             raise InputError(
-                f"{name}: the tokenizer ({len(tokenizer):,} tokens) can't read a single letter, so it isn't the one "
-                "that the model was trained with. Put the model's own tokenizer.json into its folder."
+                f"{name}: the tokenizer ({len(tokenizer):,} tokens) can't read any letters, so it isn't the tokenizer "
+                "that the model was trained with. Copy the right tokenizer.json into the model's folder."
             )
         self.digest = hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
         self.begin = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
         if begin is not None:
             if begin not in (ids := tokenizer.get_vocab()):
-                raise ConfigError(f"model.begin={begin}: the tokenizer of {name} has no such token.")
+                raise ConfigError(f"model.begin={begin}: {name} has no such token. Choose one from its vocabulary.")
             self.begin = ids[begin]
         self.eos, self.unknown, self.mask = tokenizer.eos_token_id, tokenizer.unk_token_id, tokenizer.mask_token_id
         self.special = [index for index in tokenizer.all_special_ids if index < len(self)]
@@ -210,15 +212,15 @@ class HubTokens(Tokens):
             yield Marked(ids, spans, special, batch.word_ids(number))
 
     def _read(self, texts: Sequence[str], **options: bool) -> Any:
-        """Run the tokenizer on texts. Raises InputError if a regular expression in tokenizer.json is too complex."""
+        """Tokenize texts. Raises InputError if a regular expression in tokenizer.json is too complex."""
         try:
             return self.tokenizer(list(texts), **options)
-        except BaseException as error:  # a panic of the library isn't an Exception
+        except BaseException as error:  # a panic in the Rust library isn't an Exception
             if type(error).__name__ != "PanicException":
                 raise
             raise InputError(
                 f"{self.name}: a regular expression in tokenizer.json is too complex for one of {len(texts):,} texts "
-                f"({error_line(error)}). Avoid nested repetitions, such as (a+)+."
+                f"({error_line(error)}). Rewrite it without nested repetitions, such as (a+)+."
             ) from None
 
     def check(self, text: str, ids: Sequence[int]) -> None:
@@ -232,7 +234,7 @@ class HubTokens(Tokens):
         return str(self.tokenizer.convert_ids_to_tokens(index))
 
     def beginnings(self) -> dict[int, str]:
-        """Return the tokens that follow a space when decoded. This works for any mark ("Ġ", "▁", "##")."""
+        """Return the tokens that follow a space when decoded. This works for any marking ("Ġ", "▁", "##")."""
         word = self.tokenizer.encode("a", add_special_tokens=False)[-1]
         (before,) = self.tokenizer.batch_decode([[word]], clean_up_tokenization_spaces=False)
         special = set(self.special)
@@ -243,27 +245,30 @@ class HubTokens(Tokens):
 
     @property
     def first_symbol(self) -> int:
-        """CLS, or BOS if there is none, as in the evaluation of BabyLM. Raises ConfigError if there is neither."""
+        """The id of CLS or, if there is none, of BOS (as in BabyLM's evaluation).
+
+        Raises ConfigError if both are missing.
+        """
         for index in (self.tokenizer.cls_token_id, self.tokenizer.bos_token_id):
             if index is not None:
                 return int(index)
         raise ConfigError(
-            f"policy.pll_shift=1: the tokenizer of {self.name} has no CLS or BOS, from which to predict the first "
-            "token of a sentence. If this isn't a masked next-token model, use policy.pll_shift=0."
+            f"policy.pll_shift=1: the first token of a sentence can't be predicted, because the tokenizer of "
+            f"{self.name} has no CLS or BOS token. If this isn't a masked next-token model, use policy.pll_shift=0."
         )
 
 
 def score_settings(model: PreTrainedModel, tokens: HubTokens, masked: bool) -> dict[str, Any]:
-    """Return what affects scores besides the weights and tokenizer.json: begin symbol, special tokens, config.json.
+    """Return the begin symbol, the special tokens and a digest of config.json, because they affect scores.
 
-    config.json is included as a digest of the values that differ from the defaults of its class.
+    The digest only includes values of config.json that differ from the defaults of its class.
     """
     tokenizer = tokens.tokenizer
     names = {name: token for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
     special = {name: {"id": tokenizer.convert_tokens_to_ids(token), "text": token} for name, token in names.items()}
     first = None if masked or tokens.begin is None else {"id": tokens.begin, "text": tokens.token(tokens.begin)}
     settings = {"begin": first, "special_tokens": special, "config_digest": _config_digest(model.config.to_diff_dict())}
-    # This setting is in tokenizer_config.json only: "<s>" in a text is split like other text.
+    # With this setting of tokenizer_config.json, special tokens such as "<s>" in a text are split like other text.
     return settings | ({"split_special_tokens": True} if tokenizer.split_special_tokens else {})
 
 

@@ -1,8 +1,8 @@
-"""Make batches of texts: texts of equal length, or trees in which a shared beginning is read only once.
+"""Make batches of texts of equal length, or batches of trees, in which common beginnings are read only once.
 
-The two sentences of a minimal pair often begin alike, as do the sentences of a paradigm, and prompts differ very
-little. A model with a state reads a tree level by level. A model with attention reads it as one row, under a mask that
-lets each token see only its ancestors.
+The two sentences of a minimal pair often begin with the same words. So do many sentences of a paradigm, and prompts
+differ very little. A model with a state reads a tree level by level. A model with attention reads it as one row, with a
+mask that lets each token see only its ancestors.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,13 +21,13 @@ BLOCK = 1 << 12  # texts to compare with the previous one at a time
 def length_batches(
     lengths: Sequence[int] | Ids, batch_tokens: int, rows: Sequence[int] | None = None, most_rows: int = 0
 ) -> Iterator[list[int]]:
-    """Yield batches of texts of equal length, as indices, longest texts first. Empty texts are left out.
+    """Yield batches of texts of equal length, as indices, with the longest texts first. Empty texts are left out.
 
-    No text is padded, because padding changes the scores of some models. The largest batch comes first.
+    There is no padding, because padding changes the scores of some models.
 
     Args:
         lengths: Number of tokens of each text.
-        batch_tokens: Maximum number of tokens in a batch. A longer text is a batch of its own.
+        batch_tokens: Maximum number of tokens in a batch. A longer text is in a separate batch.
         rows: Number of predictions that each text needs.
         most_rows: Maximum number of predictions in a batch, if there are `rows`.
     """
@@ -49,28 +49,28 @@ def length_batches(
 
 
 def places(positions: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Return R row and R column indices in a tensor (B, T, ...), from the positions in each of its rows."""
+    """Return R row and R column indices in a tensor (B, T, ...), given the positions in each of its rows."""
     rows = [row for row, columns in enumerate(positions) for _ in columns]
     return torch.tensor(rows), torch.tensor([at for columns in positions for at in columns])
 
 
 @dataclass(frozen=True)
 class Forest:
-    """B trees of up to T tokens, side by side, of n texts with C scored tokens.
+    """A batch of B trees with up to T tokens each, made from n texts with C scored tokens.
 
     Parents come before their children. The last token of a text is scored but not read. Padding has token 0 and no
     parent, and nothing is scored after it.
     """
 
     tokens: Ids  # (B, T)
-    parents: Ids  # (B, T) position of the previous token in the same row; -1 at the beginning of a text
-    depths: Ids  # (B, T) number of tokens before it in its text
-    rows: Ids  # (C,) increasing; the flat position (in B * T) after which a token is scored
+    parents: Ids  # (B, T) position of the text's previous token, in the same row; -1 at the beginning of a text
+    depths: Ids  # (B, T) number of tokens before this token in its text
+    rows: Ids  # (C,) flat positions (in B * T) after which tokens are scored, in increasing order
     targets: Ids  # (C,) the scored tokens
     texts: Ids  # (n,) indices of the texts
     by_text: Ids  # (C,) indices into rows and targets, text after text
     counts: Ids  # (n,) number of scored tokens of each text
-    alone: bool  # whether each row is a single text, all of the same length
+    alone: bool  # whether each row is a single text, and all texts have the same length
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -87,14 +87,14 @@ class Forest:
 
 
 def forests(texts: Sequence[Ids], first: Ids, capacity: int, batch_tokens: int) -> Iterator[Forest]:
-    """Yield all texts, each once, in batches of trees.
+    """Yield each text once, in batches of trees.
 
     Args:
         texts: Token ids of N texts, each with at least one token.
-        first: (N,) The position of the first scored token of each text, at least 1.
-        capacity: Maximum number of tokens in a tree. A longer text is a tree of its own. With 0, each text is a tree,
-            and is batched with texts of the same length so that there is no padding.
-        batch_tokens: Maximum number of tokens, including padding, in a batch. A larger tree is a batch of its own.
+        first: (N,) position of the first scored token of each text, at least 1.
+        capacity: Maximum number of tokens in a tree. A longer text is a separate tree. If this is 0, each text is a
+            tree, and is batched with texts of the same length, so that there is no padding.
+        batch_tokens: Maximum number of tokens in a batch, including padding. A larger tree is a separate batch.
     """
     if not capacity:
         yield from _alone(texts, first, batch_tokens)
@@ -110,7 +110,7 @@ def forests(texts: Sequence[Ids], first: Ids, capacity: int, batch_tokens: int) 
 
 
 def _alone(texts: Sequence[Ids], first: Ids, batch_tokens: int) -> Iterator[Forest]:
-    """Yield batches of trees with one text each. Texts of which no token is read come last."""
+    """Yield batches of trees with one text each. Texts with only one token, which isn't read, come last."""
     lengths = [len(text) - 1 for text in texts]
     unread = [index for index, length in enumerate(lengths) if not length]
     for batch in [*length_batches(lengths, batch_tokens), *([unread] if unread else [])]:
@@ -123,7 +123,7 @@ def _alone(texts: Sequence[Ids], first: Ids, batch_tokens: int) -> Iterator[Fore
         yield Forest(tokens[:, :-1], place - 1, place, rows, targets, *numbers, alone=True)
 
 
-# One row of a forest: tokens, parents, depths, rows (text after text), targets, texts, counts.
+# The fields of one row of a forest: tokens, parents, depths, rows (text after text), targets, texts and counts.
 Tree = tuple[Ids, Ids, Ids, Ids, Ids, Ids, Ids]
 
 
@@ -131,7 +131,7 @@ def _trees(texts: Sequence[Ids], first: Ids, capacity: int) -> Iterator[Tree]:
     # Big-endian bytes of equal width sort in the same order as the numbers.
     order = sorted(range(len(texts)), key=lambda index: texts[index].astype(">u4").tobytes())
     start, size = 0, 0
-    common: list[int] = []  # how many tokens each text of the tree shares with the previous one
+    common: list[int] = []  # number of first tokens that each text of the tree shares with the previous text
     for place, shared in enumerate(_shared([texts[index] for index in order])):
         new = len(texts[order[place]]) - 1 - shared
         if place > start and size + new > capacity:
@@ -146,7 +146,7 @@ def _trees(texts: Sequence[Ids], first: Ids, capacity: int) -> Iterator[Tree]:
 
 
 def _shared(texts: Sequence[Ids]) -> Iterator[int]:
-    """Yield how many of its first tokens each text shares with the previous one. The last token isn't counted."""
+    """Yield the number of first tokens that each text shares with the previous one, not counting its last token."""
     if texts:
         yield 0
     for start in range(0, len(texts) - 1, BLOCK):
@@ -156,13 +156,13 @@ def _shared(texts: Sequence[Ids]) -> Iterator[int]:
 
 
 def _tree(texts: Sequence[Ids], first: Ids, chosen: list[int], common: list[int]) -> Tree:
-    """Return the tree of sorted texts. `common` says how many tokens each text shares with the previous one."""
+    """Return a tree of sorted texts. `common` is the number of first tokens that each text shares with the previous."""
     lengths = np.asarray([len(texts[index]) for index in chosen])
     tokens = padded([texts[index] for index in chosen])
     place = np.arange(tokens.shape[1])
     new = (place >= np.asarray(common)[:, None]) & (place < lengths[:, None] - 1)  # (n, L)
     numbers = np.where(new, np.cumsum(new).reshape(new.shape) - 1, -1)
-    # Texts with a shared beginning follow each other: a token that isn't new is the last new one at its position.
+    # Sorted texts with a common beginning are adjacent, so a token that isn't new is the last new one at its position.
     nodes = np.maximum.accumulate(numbers, axis=0)
     depths = np.broadcast_to(place, new.shape)[new]
     parents = np.concatenate([np.full((len(chosen), 1), -1), nodes[:, :-1]], axis=1)[new]
@@ -185,7 +185,7 @@ def _side_by_side(trees: list[Tree]) -> Forest:
 
 
 def padded(texts: Sequence[Ids], pad: int = 0) -> Ids:
-    """Return texts as one array (B, T), filled up with `pad`."""
+    """Return texts as one array (B, T), padded with `pad`."""
     rows = np.full((len(texts), max(map(len, texts))), pad, dtype=np.int64)
     for row, ids in enumerate(texts):
         rows[row, : len(ids)] = ids

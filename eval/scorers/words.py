@@ -1,4 +1,4 @@
-"""Find out which words of a text each token of a masked model belongs to."""
+"""Find the words of a text that each token of a masked model belongs to."""
 
 import re
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff]")  # Thai, Lao,
 def words_of_tokens(sentence: str, words: Sequence[int | None], spans: Sequence[tuple[int, int]]) -> Ids:
     """Return the numbers (2, n) of the first and the last word that each of n tokens overlaps with.
 
-    A word begins where the tokenizer begins one (`words` has the number of each token's word), at white space (which
-    belongs to the following word), and at each Chinese character. For tokenizers that don't split a text into words,
-    only white space counts. Raises ConfigError if nothing shows where words end, as for a sentence without white space
-    in a script such as Thai that the tokenizer doesn't split into words.
+    `words` contains the number of each token's word, if the tokenizer splits texts into words. A word begins where the
+    tokenizer begins one, at white space (which belongs to the following word), and at each Chinese character. Raises
+    ConfigError if the ends of words can't be determined. An example is a sentence without white space in a script such
+    as Thai, if the tokenizer doesn't split it into words.
     """
     begins = np.zeros(len(sentence) + 1, dtype=bool)  # whether a word begins with this character
     for space in re.finditer(r"\s+", sentence):
@@ -35,24 +35,24 @@ def words_of_tokens(sentence: str, words: Sequence[int | None], spans: Sequence[
                 pair = sentence[max(0, start - 1) : start + 1]
                 known = known or (_are_letters(pair) and all(map(UNSPACED.match, pair)))
     starts = np.asarray([start for start, _ in spans], dtype=np.int64)
-    # White space at the end of a token isn't its last character.
+    # White space at the end of a token is ignored.
     ends = np.asarray([max(start, start + len(sentence[start:end].rstrip()) - 1) for start, end in spans], np.int64)
     number = np.cumsum(begins)
     first, last = number[starts], number[ends]
     for at in np.flatnonzero((first[1:] <= last[:-1]) & (starts[1:] > starts[:-1])).tolist():
         if not known and UNSPACED.search(sentence, spans[at][0], ends[at + 1] + 1):
             raise ConfigError(
-                f"policy.pll=within_word_l2r: neither white space nor the tokenizer shows where the words of "
-                f"{shown(sentence)} end. Use policy.pll=original."
+                f"policy.pll=within_word_l2r: the ends of the words in {shown(sentence)} can't be determined from "
+                "white space or from the tokenizer. Use policy.pll=original."
             )
     return np.stack([first, last])
 
 
 def _white_space_tells(sentence: str) -> bool:
-    """Return True if white space separates words even in a script that doesn't need it.
+    """Return True if white space separates words, even in a script that is usually written without it.
 
-    It does so in a text of three or more parts, and between two parts in such scripts. Otherwise it may just separate
-    two scripts.
+    This is assumed for a text of three or more parts, and for two parts that are both in such scripts. In other texts,
+    white space may only separate two scripts.
     """
     parts = sentence.split()
     return len(parts) > 2 or (len(parts) == 2 and all(UNSPACED.search(one) or CHINESE.search(one) for one in parts))

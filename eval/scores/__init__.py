@@ -1,5 +1,5 @@
-"""Score files: a model's answers to a benchmark.
+"""Write, read and evaluate score files, which contain a model's answers to a benchmark.
 
-schemas.py defines their columns and metadata, and files.py writes and reads them. accuracy.py computes accuracies,
-table.py shows them in the terminal, and names.py gives benchmarks their names for readers.
+schemas.py defines their columns and metadata, and files.py writes and reads them. accuracy.py computes accuracies, and
+table.py shows them in the terminal. names.py turns the names of score folders into readable benchmark names.
 """

@@ -1,4 +1,4 @@
-"""Compute accuracies from score files, with pure functions on DataFrames. No model is needed."""
+"""Compute accuracies from the rows of score files. No model is needed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,36 +17,36 @@ FloatArray = npt.NDArray[np.float64]
 def morcela(lp: FloatArray, unigram_lp: FloatArray, tokens: FloatArray, beta: float, gamma: float) -> FloatArray:
     """Return (lp - beta * unigram_lp + gamma) / tokens (Tjuatja et al. 2024, arXiv:2411.02528).
 
-    With beta = 1 and gamma = 0 this is slor (Pauls and Klein 2012), and with both 0 the mean log-probability. Sentences
-    without a token that counts have NaN.
+    With beta = 1 and gamma = 0, this is slor (Pauls and Klein 2012). With beta = gamma = 0, it is the mean
+    log-probability. The result is NaN for sentences with no scored token.
     """
     top = lp - beta * unigram_lp + gamma
     return np.asarray(np.divide(top, tokens, out=np.full(len(top), np.nan), where=tokens > 0))
 
 
 def tied(good: npt.ArrayLike, bad: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Return which pairs are tied: their scores are equal, or a side has no score (NaN)."""
+    """Return which pairs are tied, because their scores are equal or one of them is missing (NaN)."""
     one, other = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
     same: npt.NDArray[np.bool_] = (one == other) | unscored(one, other)
     return same
 
 
 def unscored(good: npt.ArrayLike, bad: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Return which pairs have a side without a score (NaN), because no token of it counts."""
+    """Return which pairs have a sentence without a score (NaN), because none of its tokens is scored."""
     missing: npt.NDArray[np.bool_] = np.isnan(np.asarray(good, np.float64)) | np.isnan(np.asarray(bad, np.float64))
     return missing
 
 
 def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong", rivals: npt.ArrayLike = 1.0) -> FloatArray:
-    """Return the outcome of each pair: 1 if good > bad, 0 if good < bad, and for a tie what `ties` says.
+    """Return the outcome of each pair, which is 1 if good > bad and 0 if good < bad.
 
-    The published accuracies of BLiMP count only strictly greater scores as correct: ties="wrong". A pair is also tied
-    if a side has no score because no token of it counts. Such a score is null in score files, and NaN here.
+    A pair is also tied if a score is NaN, because no token of the sentence is scored (null in score files). BLiMP's
+    published accuracies count ties as wrong.
 
     Args:
-        good, bad: (P,) the scores.
-        ties: "wrong" (0), "right" (1) or "half": .5, or 1 / k for a choice if k options share the best score.
-        rivals: (P,) k - 1.
+        good, bad: The scores (P,).
+        ties: The outcome of a tie: "wrong" (0), "right" (1) or "half" (.5, or 1/k if k options share the best score).
+        rivals: The numbers k - 1 (P,).
     """
     good, bad = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
     worth = {"wrong": 0.0, "half": 1 / (1 + np.asarray(rivals, dtype=np.float64)), "right": 1.0}
@@ -86,9 +86,9 @@ def tie_rule(scores: Mapping[str, Any], ties: str | None = None) -> str:
 def stratified_trials(shares: npt.ArrayLike, pairs: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
     """Return the effective number of independent trials of weighted means over paradigms (Korn and Graubard 1998).
 
-    It is p (1 - p) divided by the variance of the mean p. Only the variance within paradigms counts, because the
-    paradigms are fixed, so it is larger than the number of pairs. Half a correct and half a wrong pair are added to
-    each share, since it may be 0 or 1. For a single paradigm, the result is its number of pairs.
+    It is p (1 - p) divided by the variance of the mean p. This is more than the number of pairs, because the paradigms
+    are fixed, so only the variance within paradigms is included. Half a correct and half a wrong pair are added to each
+    paradigm, because its share may be 0 or 1. For a single paradigm, the result is its number of pairs.
 
     Args:
         shares: (..., K) accuracies of K paradigms.
@@ -96,7 +96,7 @@ def stratified_trials(shares: npt.ArrayLike, pairs: npt.ArrayLike, weights: npt.
         weights: (K, U) weights of the paradigms in U means.
 
     Returns:
-        The numbers of trials (..., U).
+        (..., U) numbers of trials.
     """
     shares, pairs, weights = (np.asarray(values, dtype=np.float64) for values in (shares, pairs, weights))
     smoothed = (pairs * shares + 0.5) / (pairs + 1)
@@ -111,9 +111,9 @@ def unk_free(scores: pd.DataFrame) -> pd.Series:
 
 
 def repeats_of(scores: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return which rows belong to each template or trial, by its name; {"": all rows} if there are neither.
+    """Return which rows belong to each template or trial, by name, or {"": all rows} if there are neither.
 
-    Each template or trial is one judgement of all pairs.
+    All pairs are judged once with each template or in each trial.
     """
     for column in ("template", "trial"):
         if column in scores and scores[column].notna().any():
@@ -122,14 +122,14 @@ def repeats_of(scores: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
 
 
 def repeats_text(scores: pd.DataFrame) -> str:
-    """Return what a method's accuracy is averaged over: "5 templates", "10 trials", or "" if it isn't averaged."""
+    """Describe what a method's accuracy is averaged over, as in "5 templates". Return "" if it isn't averaged."""
     repeats = repeats_of(scores)
     noun = "template" if scores["template"].notna().any() else "trial"
     return "" if "" in repeats else f"{len(repeats)} {noun}{'s' if len(repeats) > 1 else ''}"
 
 
 def by_repeat(scores: pd.DataFrame, ties: str | None = None) -> pd.DataFrame:
-    """Return accuracies with one column per template or trial, and the rows of `accuracies`, by (level, name)."""
+    """Return accuracies, with one row per (level, name) of `accuracies`, and one column per template or trial."""
     by_name = {
         name: accuracies(scores[rows], ties).set_index(["level", "name"])["accuracy"]
         for name, rows in repeats_of(scores).items()
@@ -138,7 +138,7 @@ def by_repeat(scores: pd.DataFrame, ties: str | None = None) -> pd.DataFrame:
 
 
 def best_template(scores: pd.DataFrame, repeats: pd.DataFrame) -> str | None:
-    """Return the template with the best overall accuracy (the oracle of Ide et al. 2024); None without several.
+    """Return the template with the best overall accuracy (the oracle of Ide et al. 2024), or None if there is only one.
 
     `repeats` is the result of `by_repeat(scores)`.
     """
@@ -148,9 +148,9 @@ def best_template(scores: pd.DataFrame, repeats: pd.DataFrame) -> str | None:
 
 
 def share_of_a(scores: pd.DataFrame) -> float:
-    """Return the share of judgements, without ties, that chose sentence A (Ide et al. 2024, table 10).
+    """Return the share of judgements that chose sentence A, without ties (Ide et al. 2024, table 10).
 
-    It is NaN if no sentence was called A, or if all judgements are ties.
+    Return NaN if no sentence was called A, or if all judgements are ties.
     """
     decided = scores[scores["order"].notna() & ((scores["good"] - scores["bad"]).abs() > 0)]
     chose_a = (decided["order"] == "A") == (decided["good"] > decided["bad"])
@@ -158,7 +158,7 @@ def share_of_a(scores: pd.DataFrame) -> float:
 
 
 def accuracies(scores: pd.DataFrame, ties: str | None = None, confidence: float = 0.95) -> pd.DataFrame:
-    """Compute the accuracy of each paradigm, of each phenomenon and overall. The last two are means over paradigms.
+    """Compute accuracies by paradigm, by phenomenon and overall. The last two are means over paradigms.
 
     Args:
         scores: One row per pair with the columns phenomenon and those of `outcomes`. With a column template or trial,
@@ -168,9 +168,9 @@ def accuracies(scores: pd.DataFrame, ties: str | None = None, confidence: float 
         confidence: Level of the confidence intervals.
 
     Returns:
-        The columns level (paradigm, phenomenon, overall), name, paradigms, pairs, ties, accuracy, low and high, in this
-        order of levels and then by name. Low and high are Wilson's interval for new pairs of the same paradigms, with
-        `stratified_trials` for means. For a mean over templates, it is too wide.
+        The columns level (paradigm, phenomenon, overall), name, paradigms, pairs, ties, accuracy, low and high. Rows
+        are in this order of levels, and then by name. Low and high are Wilson's interval for new pairs of the same
+        paradigms, with `stratified_trials` for means. This interval is too wide for a mean over templates.
     """
     repeats = len(repeats_of(scores))
     pairs = scores[["paradigm", "phenomenon"]].assign(

@@ -1,4 +1,4 @@
-"""Turn the names of score folders (eval.config.score_label) into names of benchmarks for readers: "Toy English"."""
+"""Turn the names of score folders (eval.config.score_label) into readable benchmark names, such as "Toy English"."""
 
 import re
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _TITLES = {
     "turblimp": "TurBLiMP",
     "zhoblimp": "ZhoBLiMP",
 }
-_ROUTINE = ("seed-", "per_paradigm-", "pairs-")  # usually left out, because a name is clear without them
+_ROUTINE = ("seed-", "per_paradigm-", "pairs-")  # parts that are usually left out, to keep names short
 _PARTS: dict[str, str | Callable[[re.Match[str]], str]] = {
     "en": "English",
     "zh": "Mandarin",
@@ -56,9 +56,9 @@ _PARTS: dict[str, str | Callable[[re.Match[str]], str]] = {
 
 
 def benchmark_name(label: str, routine: bool = False) -> str:
-    """Return the name of a benchmark: "blimp+unk-skip" -> "BLiMP, unknown words skipped".
+    """Return a readable benchmark name, such as "BLiMP, unknown words skipped" for "blimp+unk-skip".
 
-    With `routine`, seeds and numbers of pairs are included. Unknown names and parts are left unchanged.
+    If `routine` is true, include seeds and numbers of pairs. Unknown names and parts are left unchanged.
     """
     name, *parts = label.split("+")
     chosen = [part for part in parts if routine or not part.startswith(_ROUTINE)]

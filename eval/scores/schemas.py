@@ -1,4 +1,4 @@
-"""Schemas of score files (eval/scores/files.py): columns and metadata of each kind of file."""
+"""Define the columns and metadata of each kind of score file (eval/scores/files.py)."""
 
 from typing import Any, NotRequired, TypedDict
 
@@ -13,16 +13,16 @@ SCORES = pa.schema(
         ("paradigm", pa.string()),
         ("template", pa.string()),  # null: the method has no templates
         ("trial", pa.int32()),  # trial of a vote, from 1; null: the method has no trials
-        *((side, pa.float64()) for side in SIDES),  # the method's own score: the higher one wins
-        # For the scored text: the sentence, a filled template, or the answer to a prompt; null for votes.
+        *((side, pa.float64()) for side in SIDES),  # the method's own score; the higher one wins
+        # These describe the scored text (the sentence, a filled template, or the answer to a prompt); null for votes.
         *((f"{side}_lp", pa.float64()) for side in SIDES),  # log-probability in nats
         *((f"{side}_tokens", pa.int32()) for side in SIDES),  # number of scored tokens, including a scored <eos>
-        # For the sentence alone, whatever text the method scores.
-        *((f"{side}_words", pa.int32()) for side in SIDES),  # words, by the corpus's reference tokenizer
+        # These describe the sentence itself, whatever text the method scores.
+        *((f"{side}_words", pa.int32()) for side in SIDES),  # words, counted by the corpus's reference tokenizer
         *((f"{side}_chars", pa.int32()) for side in SIDES),  # characters without white space
         *((f"{side}_unk", pa.int32()) for side in SIDES),  # <unk> tokens, including skipped ones
-        ("crit_unk", pa.int32()),  # <unk> among the tokens in which the sentences differ, in both together
-        ("order", pa.string()),  # A or B: which of the two the good sentence was in a prompt; null: no such prompt
+        ("crit_unk", pa.int32()),  # <unk> tokens in the parts where the sentences differ, in both sentences together
+        ("order", pa.string()),  # whether the good sentence was A or B in a prompt; null: no such prompt
         # For a choice, the bad side is the best of the other options. Null for pairs.
         ("rival", pa.int32()),  # its number among all options, from 0; the first one if several share the best score
         ("rivals", pa.int32()),  # how many of the other options share the best score
@@ -33,10 +33,10 @@ ITEMS = pa.schema(
         ("pair_id", pa.string()),
         ("paradigm", pa.string()),
         ("phenomenon", pa.string()),
-        ("field", pa.string()),  # null where the benchmark has no fields
+        ("field", pa.string()),  # null if the benchmark has no fields
         ("good", pa.string()),
         ("bad", pa.string()),
-        ("lexically_identical", pa.bool_()),  # this and all below: null if the benchmark doesn't say
+        ("lexically_identical", pa.bool_()),  # this column and the following ones: null if not in the benchmark
         ("one_prefix_method", pa.bool_()),
         ("two_prefix_method", pa.bool_()),
         *((f"one_prefix_{part}", pa.string()) for part in ("prefix", "word_good", "word_bad")),
@@ -56,7 +56,7 @@ TOKENS = pa.schema(
         ("paradigm", pa.string()),
         ("side", pa.string()),  # good | bad; for a choice, bad is the first of the other options
         ("position", pa.int32()),
-        # Character offsets into the sentence, with its context. For a scored <eos>, both are its length.
+        # Start and end: character offsets in the sentence with its context; for <eos>, the length of the whole text.
         ("start", pa.int32()),
         ("end", pa.int32()),
         ("logprob", pa.float64()),  # nats
@@ -67,14 +67,14 @@ CLOZE = pa.schema(
     [
         ("item", pa.string()),
         ("condition", pa.string()),  # how the context was changed, or which of the item's contexts it is
-        ("trial", pa.int32()),  # trial of a condition that is drawn at random; else null
-        ("group", pa.string()),  # group of the item: cprag constraint H or L, neg licensing Y or N; else null
+        ("trial", pa.int32()),  # number of the trial, if contexts of the condition are drawn at random; else null
+        ("group", pa.string()),  # group of the item (cprag constraint H or L, neg licensing Y or N); else null
         ("context", pa.string()),
         ("candidate", pa.string()),
         ("role", pa.string()),  # role of the candidate: expected, ..., target, true, false
         ("cloze", pa.float64()),  # share of people who gave the candidate; null: not published
         ("prob", pa.float64()),  # null: the model can't express the candidate
-        ("rank", pa.int32()),  # 1 + number of whole words that are more probable; null as above
+        ("rank", pa.int32()),  # 1 + number of whole words that are more probable; null if prob is null
         ("n_tokens", pa.int32()),
         ("expressible", pa.bool_()),  # false: the candidate has no tokens, or <unk> among them
     ]
@@ -92,7 +92,7 @@ TOPK = pa.schema(
 SUCCESS = pa.schema(
     [
         ("suite", pa.string()),
-        ("circuit", pa.string()),  # null: the suite is in no circuit of Hu et al. 2020
+        ("circuit", pa.string()),  # null: the suite isn't part of a circuit in Hu et al. 2020
         ("item", pa.int64()),
         ("prediction", pa.int32()),  # from 1, in the suite's order
         ("comparison", pa.int32()),  # from 1; null: the row is about the whole prediction
@@ -120,14 +120,14 @@ SENTENCES = pa.schema(
         ("sentence", pa.string()),
         ("rating", pa.float64()),  # people's rating; null: the table has none
         ("label", pa.bool_()),  # true: good; null: the table has none
-        ("pair", pa.string()),  # the pair of a good and a bad sentence; null: in no pair
+        ("pair", pa.string()),  # id of the pair of a good and a bad sentence; null: the sentence isn't in a pair
         ("lp", pa.float64()),  # nats; for masked models, the pseudo-log-likelihood; null: unk=skip leaves no token
-        ("unigram_lp", pa.float64()),  # nats, for the tokens that count in lp; null: there is no text to count them in
-        ("tokens", pa.int32()),  # number of tokens that count, including a scored <eos>
-        ("words", pa.int32()),  # words, by the corpus's reference tokenizer
+        ("unigram_lp", pa.float64()),  # nats, over the tokens scored in lp; null: there is no text to count tokens in
+        ("tokens", pa.int32()),  # number of scored tokens, including a scored <eos>
+        ("words", pa.int32()),  # words, counted by the corpus's reference tokenizer
         ("chars", pa.int32()),  # characters without white space
         ("unk", pa.int32()),  # <unk> tokens, including skipped ones
-        ("unseen", pa.int32()),  # tokens that aren't in the text for the unigrams; null as unigram_lp
+        ("unseen", pa.int32()),  # tokens that aren't in the text for the unigrams; null if unigram_lp is null
     ]
 )
 WORDS = pa.schema(
@@ -135,7 +135,7 @@ WORDS = pa.schema(
         ("text_id", pa.string()),
         ("number", pa.int64()),  # position of the word in its text, from 1
         ("word", pa.string()),
-        ("surprisal", pa.float64()),  # bits; this and the next three are null for a word without a token of its own
+        ("surprisal", pa.float64()),  # bits; this and the next three columns are null if the word has no own token
         ("surprisal_nats", pa.float64()),
         ("uncorrected", pa.float64()),  # bits, the sum over the word's tokens
         ("entropy", pa.float64()),  # bits, of the distribution over the word's first token
@@ -144,7 +144,7 @@ WORDS = pa.schema(
         ("unk", pa.int64()),  # how many of the tokens are <unk>
     ]
 )
-# Add the schemas of a new kind of items here.
+# To add a new kind of items, add its schemas here.
 ANSWERS = {"cloze": CLOZE, "topk": TOPK, "success": SUCCESS, "regions": REGIONS, "sentences": SENTENCES}
 
 
@@ -154,7 +154,7 @@ class _Named(TypedDict):
 
 
 class TableMetadata(TypedDict):
-    """Schema of the metadata that all files share. items.parquet only has `benchmark`."""
+    """The schema of the metadata that all files share. items.parquet only has `benchmark`."""
 
     benchmark: _Named
     policy: NotRequired[dict[str, Any]]
@@ -165,7 +165,7 @@ class TableMetadata(TypedDict):
 
 
 class AnswerMetadata(TypedDict):
-    """Schema of the metadata of a file of answers."""
+    """The metadata schema for files of answers."""
 
     parameters: dict[str, Any]  # of the method or the questions, and how unigrams were counted, if they are needed
     policy: dict[str, Any]  # the scoring settings that matter here, as resolved for this model
@@ -175,19 +175,19 @@ class AnswerMetadata(TypedDict):
     step: Count | None  # training step of a snapshot; null: the exported model
     sample_words: Positive | None  # null: unknown
     torch: str  # version of torch
-    moment: NotRequired[str]  # for snapshots, like words_seen
+    moment: NotRequired[str]  # only for snapshots, like words_seen
     words_seen: NotRequired[Count]
     settings: NotRequired[dict[str, Any] | None]
 
 
 class ScoreMetadata(AnswerMetadata):
-    """Schema of the metadata of a score file of pairs."""
+    """The metadata schema for score files of pairs."""
 
     method: str  # name of the method
     reference: str  # the reference tokenizer that counted the words
 
 
-# Further keys: `settings` has what affects the scores of Hugging Face models besides weights and tokenizer.json
-# (eval.scorers.tokens.score_settings, and chat_template for prompts that use one). Older files don't have it.
-# Some methods also have templates (in full), prompts (an example, and the tokens of the answers), voters (digests of
-# the metadata of the scores that vote) and drawn (the templates of each trial).
+# There are further keys. For Hugging Face models, `settings` contains everything that affects scores apart from the
+# weights and tokenizer.json (eval.scorers.tokens.score_settings, and the chat_template if prompts use one). Older files
+# don't have it. Some methods also have `templates` (their full text), `prompts` (an example, and the tokens of the
+# answers), `voters` (digests of the metadata of the scores that vote) and `drawn` (the templates of each trial).

@@ -1,4 +1,4 @@
-"""Show accuracies in the terminal: ours with confidence intervals, next to published ones."""
+"""Show accuracies in the terminal, with confidence intervals and with published accuracies for comparison."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -23,9 +23,9 @@ from eval.scores.files import with_phenomena
 from pairscale.sizes import plural
 from pairscale.tables import filled_table
 
-WIDTH = 120  # characters, if the output isn't a terminal; a narrower terminal shows only our numbers
+WIDTH = 120  # in characters, if the output isn't a terminal; a narrower terminal doesn't show published results
 
-# The published models of a benchmark that there is room for in a terminal, and their headings.
+# The published models that fit into a terminal, by benchmark, with their headings.
 BESIDE = {
     "blimp": {"people": "humans", "LSTM": "LSTM", "TXL": "TXL", "5-gram": "5-gram", "GPT-2": "GPT-2"},
     "climp": {
@@ -50,12 +50,11 @@ _TIES = {
 def accuracy_table(
     title: str, benchmark: str, scores: pd.DataFrame, items: pd.DataFrame, ties: str | None, width: int = WIDTH
 ) -> Table:
-    """Return a table with one row per phenomenon and the overall accuracy (the mean over paradigms), in per cent.
+    """Return a table of accuracies in per cent, with one row per phenomenon and one overall (mean over paradigms).
 
-    With several templates or trials, it has their mean and standard deviation instead of an interval, and the template
-    that is best overall (Ide et al. 2024, tables 3 and 9). `scores` and `items` have the columns SCORES and ITEMS of
-    eval.scores.schemas. `ties` says how a tie counts (None: as the benchmark says). `width` is that of the terminal, in
-    characters.
+    If there are several templates or trials, the table contains their mean and standard deviation instead of an
+    interval, and the best template overall (Ide et al. 2024, tables 3 and 9). `scores` and `items` have the columns
+    SCORES and ITEMS of eval.scores.schemas. `ties` is as in `accuracies`, and `width` is the terminal's in characters.
     """
     scores, key = with_phenomena(scores, items), ["level", "name"]
     ours = accuracies(scores, ties).set_index(key)
@@ -82,7 +81,10 @@ def accuracy_table(
 
 
 def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFrame, ties: str | None) -> Table:
-    """Return a table of each method's accuracy, its deviation and best template (Ide et al. 2024, tables 3, 9, 10)."""
+    """Return a table with each method's accuracy, standard deviation and best template.
+
+    See Ide et al. 2024, tables 3, 9 and 10.
+    """
     lines = []
     for method, rows in scores.items():
         rows = with_phenomena(rows, items)
@@ -97,7 +99,7 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
         lines.append([method, percent(overall["accuracy"]), deviation, *of_best, f"{overall['ties']:,}", share])
     headings = ("method", "accuracy", "±", "best", "mean over", "ties", "share of A")
     table = filled_table(headings, lines, ("method", "mean over"))
-    spread = " ±: standard deviation across templates or trials." if any(line[2] for line in lines) else ""
+    spread = " ±: standard deviation over templates or trials." if any(line[2] for line in lines) else ""
     caption = f"Accuracy in %, mean over paradigms.{spread} {ties_text(items, ties)}"
     table.title, table.caption = Text(title), Text(caption)
     return table
@@ -113,15 +115,15 @@ def measures_table(
     bold: Collection[str] = (),
     count: str = "items",
 ) -> Table:
-    """Return a table with one row per measure, in per cent, next to published ones.
+    """Return a table of measures in per cent, with one row per measure, and with published ones for comparison.
 
     Args:
         measures: The columns of eval.diagnostics.measures.MEASURES, and `best` if there are several templates.
         published: The columns level, name, model, accuracy and, if known, sd (eval.published).
-        names: Columns that say what a row is, and their headings.
-        beside: Published models to show, and their headings.
-        bold: Levels whose rows are bold.
-        count: What is counted: items | pairs.
+        names: Columns that identify a row, with their headings.
+        beside: Published models to show, with their headings.
+        bold: Levels whose rows are printed in bold.
+        count: What is counted, "items" or "pairs".
     """
     theirs = published.set_index(["level", "name", "model"]).reindex(columns=["accuracy", "sd"])
     texts = {key: _with_deviation(*values) for key, values in zip(theirs.index, theirs.to_numpy(), strict=True)}
@@ -144,9 +146,9 @@ def measures_table(
 
 
 def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
-    """Return a table with one row per snapshot: words seen, and accuracies in per cent.
+    """Return a table of the words seen and the accuracies in per cent, with one row per snapshot.
 
-    `rows` are results of `PairsWork.overall`.
+    Each of `rows` is a result of `PairsWork.overall`.
     """
     methods = [key for key in rows[0] if key != "words_seen"]
     cells = [[f"{row['words_seen']:,}", *(percent(row[method]) for method in methods)] for row in rows]
@@ -156,7 +158,7 @@ def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
 
 
 def percent(share: float | None) -> str:
-    """Return a share in per cent with one decimal; "" for None and NaN."""
+    """Format a share in per cent with one decimal. Return "" for None and NaN."""
     return "" if share is None or math.isnan(share) else f"{100 * share:.1f}"
 
 
@@ -165,11 +167,11 @@ def _with_deviation(share: float, deviation: float) -> str:
 
 
 def _published_paradigms(published: pd.DataFrame, benchmark: str, phenomena: Mapping[str, str]) -> str:
-    """Describe which paradigms published accuracies are based on (eval.published.on_paradigms)."""
+    """Describe the paradigms that published accuracies are based on (eval.published.on_paradigms)."""
     total, by_paradigm = number_of_paradigms(benchmark), set(published.loc[published["level"] == "paradigm", "name"])
     if total is None or len(phenomena) == total or (by_paradigm and by_paradigm <= set(phenomena)):
         return "the same paradigms"
-    return f"all {total} paradigms. They aren't comparable with this model's, which are on only some of these"
+    return f"all {total} paradigms. They aren't comparable with this model's, which include only some of these"
 
 
 def ties_text(scores: pd.DataFrame, ties: str | None) -> str:
@@ -180,11 +182,11 @@ def ties_text(scores: pd.DataFrame, ties: str | None) -> str:
 
 def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) -> str:
     several = repeats_text(scores)
-    measured = "95%: interval for new pairs of these paradigms."
+    measured = "95%: confidence interval for new pairs of these paradigms."
     if several:
         measured = f"Mean over {several}; ±: their standard deviation." + (f" Best overall: {best}." if best else "")
     caption = f"Accuracy in %; overall: mean over {plural(paradigms, 'paradigm')}. {measured} {ties}"
     if empty := int(unscored(scores["good"], scores["bad"]).sum()):
-        caption += f" Tied because no token of a sentence counts: {empty:,}."
+        caption += f" Ties because a sentence has no scored token: {empty:,}."
     critical = int((scores.drop_duplicates(["paradigm", "pair_id"])["crit_unk"] > 0).sum())
     return caption + (f" Pairs that differ in an unknown token (<unk>): {critical:,}." if critical else "")

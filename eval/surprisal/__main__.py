@@ -1,11 +1,11 @@
-"""The command `python -m eval.surprisal`: compute the surprisal of each word of a text."""
+"""Run `python -m eval.surprisal`, which computes the surprisal of each word of a text."""
 
 from eval.config import SurprisalCommand
 from pairscale.command.main import main
 
 
 def run(config: SurprisalCommand) -> None:
-    """Write surprisals. Raises the errors of `eval.surprisal.run.run`."""
+    """Compute and write surprisals. Raises the same errors as `eval.surprisal.run.run`."""
     from eval.surprisal.run import run
 
     run(config)

@@ -1,4 +1,4 @@
-"""The implementation of `python -m eval.surprisal`: write the surprisals of a text's words, and print their means.
+"""Write the surprisals of a text's words, and print their means, for `python -m eval.surprisal`.
 
 <paths.reports>/<study>/surprisal/<file>/<run>.parquet, .csv     for the runs of a study
 <paths.reports>/surprisal/<file>/<model>.parquet, .csv           for a pretrained model
@@ -33,8 +33,8 @@ from train.runs.folder import RunFolder
 def run(config: SurprisalCommand) -> None:
     """Write the surprisals of `config.text` for a pretrained model, or for each run of `config.study`.
 
-    Files with the surprisals of the same text by the same model are kept. Raises ConfigError if there is no text or no
-    model, InputError if the text cannot be read, and RunError if no run of the study reads a text from left to right.
+    Surprisals of the same text and model are not computed again. Raises ConfigError if there is no text or no model.
+    Raises InputError if the text can't be read, and RunError if the study has no causal model.
     """
     if config.text is None:
         raise ConfigError("Which text? Add text=FILE, a text file or a table (see --help).")
@@ -43,13 +43,10 @@ def run(config: SurprisalCommand) -> None:
         raise ConfigError("Which models? Add study=NAME, or model=hf_causal model.path=NAME.")
     if not pretrained and current()["model"] is not None:
         raise ConfigError(
-            f"model={config.model.name}: only a pretrained model, such as model=hf_causal, can be chosen this way. To "
-            "choose a run of a study, use run=NAME."
+            f"model={config.model.name}: only pretrained models can be chosen with model=. For a run, use run=NAME."
         )
     if pretrained and config.run is not None:
-        raise ConfigError(
-            f"run={config.run} and model={config.model.name} both choose a model. Leave out one of the two."
-        )
+        raise ConfigError(f"run={config.run} and model={config.model.name} both choose a model. Leave one of them out.")
     path, reading = Path(config.text).expanduser(), config.surprisal
     texts, name = read_texts(path, reading), format_of(path, "text")[0]
     items, parameters = {"name": name, "digest": sha256_file(path)}, dataclasses.asdict(reading)
@@ -70,8 +67,8 @@ def run(config: SurprisalCommand) -> None:
         rows.append([model, f"{len(words):,}", f"{bits:.2f}", f"{2**bits:,.1f}", f"{unknown:.1%}", speed])
     if not rows:
         raise RunError(
-            f"study={config.study}: no surprisals could be computed for the runs in "
-            f"{Path(config.paths.runs, config.study or '')}."
+            f"study={config.study}: the finished runs in {Path(config.paths.runs, config.study or '')} are all masked "
+            "models, which have no surprisals. Use a study with causal models."
         )
     table = filled_table(["model", "words", "bits per word", "perplexity", "unknown", "words/s"], rows, ["model"])
     console = Console(highlight=False)
@@ -82,7 +79,7 @@ def run(config: SurprisalCommand) -> None:
 
 
 def _scorers(config: SurprisalCommand, runs: Sequence[RunFolder]) -> Iterator[tuple[str, Scorer]]:
-    """Yield the name and the scorer of the pretrained model, or of each run that reads from left to right."""
+    """Yield the name and the scorer of the pretrained model, or of each run with a causal model."""
     execution = Execution.of(config)
     if isinstance(config.model, PretrainedConfig):
         scorer = pretrained_scorer(config.model, execution)
@@ -90,6 +87,6 @@ def _scorers(config: SurprisalCommand, runs: Sequence[RunFolder]) -> Iterator[tu
     for run in runs:
         scorer = run_scorer(run, execution)
         if scorer.masked:
-            say(f"{run.path.name}: skipped, because a masked model has no surprisals.")
+            say(f"{run.path.name}: this run is skipped, because masked models have no surprisals.")
         else:
             yield run.path.name, scorer

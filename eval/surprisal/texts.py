@@ -1,4 +1,4 @@
-"""Read the user's texts: the lines of a text file, or the rows of a table with one text or one word per row."""
+"""Read the user's texts from the lines of a text file, or from a table with one text or one word per row."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -15,19 +15,19 @@ from pairscale.errors import InputError
 
 
 def read_texts(path: Path, config: SurprisalConfig) -> pd.DataFrame:
-    """Read the words of a file (in one of eval.benchmarks.files.FORMATS), one row per word.
+    """Read the words of a file in one of eval.benchmarks.files.FORMATS, with one row per word.
 
-    The index numbers what a model reads together: a text, or a document with context=document. The columns are text_id,
-    number (from 1 in each text) and word; for a table of words, its other columns follow, with "_given" added to a name
-    that is also in WORDS. White space in a text counts as one space.
+    Rows with the same index are read together, as a text or, with context=document, as a document. The columns are
+    text_id, number (from 1 in each text) and word. If the file is a table of words, its other columns follow. Columns
+    with a name in WORDS get the suffix "_given". Any white space in a text counts as one space.
 
-    Raises InputError, with file and row, if the file is missing, invalid or empty, or lacks a column.
+    Raises InputError, with file and row, if the file is missing, invalid or empty, or if a column is missing.
     """
     if not path.is_file():
-        raise InputError(f"text={path}: no such file.")
+        raise InputError(f"text={path}: this file doesn't exist. Correct the path.")
     rows = list(_rows(path, config))
     if not rows:
-        raise InputError(f"text={path}: this file contains no text.")
+        raise InputError(f"text={path}: this file contains no text. Choose another file.")
     cells = table_of(rows)
     read = partial(read_column, cells, key="surprisal.*_column")
     has_words, has_documents = config.word_column in cells, config.context == "document"
@@ -52,7 +52,7 @@ def read_texts(path: Path, config: SurprisalConfig) -> pd.DataFrame:
 
 
 def _rows(path: Path, config: SurprisalConfig) -> Iterator[Row]:
-    """Yield the rows of a table, or the lines of a text file as rows, where empty lines separate documents."""
+    """Yield the rows of a table, or the lines of a text file. In a text file, empty lines separate documents."""
     if format_of(path, "text")[1] != ".txt":
         yield from file_rows(path)
         return
@@ -66,17 +66,17 @@ def _rows(path: Path, config: SurprisalConfig) -> Iterator[Row]:
 
 
 def _changes(keys: pd.DataFrame) -> pd.Series:
-    """Return a number for each row, which is the same for consecutive rows with the same keys."""
+    """Number the rows. Consecutive rows with the same keys have the same number."""
     return keys.ne(keys.shift()).any(axis=1).cumsum()
 
 
 def _further(rows: list[Row], path: Path, config: SurprisalConfig) -> pd.DataFrame:
-    """Return the columns of a table of words that the result keeps next to its own."""
+    """Return the further columns of a table of words, renamed if needed. Raises InputError if two names are equal."""
     own = [name for name, column in (("text_id", config.id_column), ("word", config.word_column)) if name == column]
     further = pd.DataFrame([row.cells for row in rows]).drop(columns=own)
     given = {name: f"{name}_given" for name in WORDS.names if name in further}
     if taken := [name for name in given if given[name] in further]:
         raise InputError(
-            f"{path}: column {taken[0]} would be written as {given[taken[0]]}, which also exists. Rename one of them."
+            f"{path}: column {taken[0]} would become {given[taken[0]]}, which already exists. Rename one of them."
         )
     return further.rename(columns=given)

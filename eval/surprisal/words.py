@@ -1,14 +1,14 @@
 """Compute the surprisal of words from the predictions of tokens.
 
-A token belongs to the word of its first character that is not white space, so a space belongs to the word after it, as
-in most tokenizers. The product of the probabilities of a word's tokens is then not the probability of the word, because
-only the mark of the next token shows that the word has ended (Oh and Schuler 2024; Pimentel and Meister 2024, theorem
-1). Therefore
+A token belongs to the word of its first character that is not white space. A space therefore belongs to the following
+word, as in most tokenizers. The product of the probabilities of a word's tokens is then not the word's probability,
+because only the marking of the next token shows that the word has ended. The probability is (Oh and Schuler 2024;
+Pimentel and Meister 2024, theorem 1)
 
     p(word) = p(its tokens) * p(a word ends after it) / p(a word ended before it)
 
-where a word ends if the next token has the mark of a new word or ends the text. For the first word of a text, the
-divisor is the probability that a text begins with a token marked like the word's first token.
+A word ends if the next token is marked as the beginning of a word or ends the text. For the first word of a text, the
+divisor is the probability that a text begins with a token of the same marking as the word's first token.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def text_surprisals(
 ) -> pd.DataFrame:
     """Return the rows of `words` (eval.surprisal.texts.read_texts) with the columns of `word_surprisals`.
 
-    Words with the same index are read as one text, joined by spaces. Raises the errors of Scorer.predictions.
+    Words with the same index are read as one text, joined by spaces. Raises the same errors as `Scorer.predictions`.
     """
     texts = [list(text) for _, text in words.groupby(level=0, sort=False)["word"]]
     predictions = scorer.predictions([" ".join(text) for text in texts], policy, window, step)
@@ -42,14 +42,14 @@ def word_surprisals(texts: Sequence[Sequence[str]], predictions: Sequence[TokenP
     """Compute the surprisal of each word of some texts.
 
     Args:
-        texts: The words of each text, which was read with a space between any two words.
-        predictions: The predictions of the tokens of each text.
+        texts: The words of each text, which was read with spaces between the words.
+        predictions: The predictions for the tokens of each text.
 
     Returns:
-        One row for each of W words, in order. The columns are surprisal (bits), surprisal_nats (nats), uncorrected
-        (bits, the sum over the word's tokens), entropy (bits) and rank (1 for the most probable) of the token with
-        which the word begins, tokens (their number), and unk (the number of `<unk>` tokens). A word inside the token
-        of the previous word has NaN, and rank 0.
+        One row for each of W words, in order. The columns are surprisal (bits), surprisal_nats (nats) and uncorrected
+        (bits, the sum over the word's tokens), entropy (bits) and rank (1 for the most probable) of the word's first
+        token, and the numbers of tokens and of `<unk>` tokens (unk). If a word is inside a token of the previous word,
+        its values are NaN and its rank is 0.
     """
     of_word = _word_of_tokens(texts, predictions)
     text = np.repeat(np.arange(len(texts)), [len(words) for words in texts])  # (W,)
@@ -81,7 +81,7 @@ def word_surprisals(texts: Sequence[Sequence[str]], predictions: Sequence[TokenP
 
 
 def _word_of_tokens(texts: Sequence[Sequence[str]], predictions: Sequence[TokenPredictions]) -> npt.NDArray[np.int64]:
-    """Return (N,) the word of each token of all texts, a number from 0 to W - 1.
+    """Return (N,) the number of each token's word, from 0 to W - 1 over all texts.
 
     All texts are joined with spaces. A token belongs to the first word that ends after the token begins, so a token
     that begins with a space belongs to the word after the space.

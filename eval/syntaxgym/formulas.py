@@ -1,14 +1,14 @@
 """Parse SyntaxGym formulas, which compare the surprisals of regions, into a tree. They are not executed as code.
 
-    formula     comparison (("&" | "|") comparison)*      & and | have the same precedence, from left to right
+    formula     comparison (("&" | "|") comparison)*      & and | have the same precedence, and associate to the left
     comparison  sum ("<" | ">" | "=") sum
     sum         product (("+" | "-") product)*
     product     atom (("*" | "/") atom)*
     atom        number | region | "(" any of these ")" | "[" any of these "]"
-    region      "(" (number | "*") ";%" condition "%)"    "*": the whole sentence
+    region      "(" (number | "*") ";%" condition "%)"    "*" means the whole sentence
 
-This follows syntaxgym-core (syntaxgym/prediction.py). In contrast to it, products and square brackets are allowed, and
-a < b < c, of which it ignores the last part, is an error.
+This follows syntaxgym-core (syntaxgym/prediction.py), with two differences. Products and square brackets are allowed.
+Also, a < b < c is an error, while syntaxgym-core ignores its last part.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ import numpy as np
 
 from pairscale.errors import InputError
 
-Surprisals = Any  # mapping or DataFrame from (condition, number of the region) to the (I,) surprisals of I items
+Surprisals = Any  # a mapping or DataFrame from (condition, region's number) to the surprisals (I,) of I items
 
-MAX_TOKENS = 300  # keeps the tree shallow; published formulas have some 40
+MAX_TOKENS = 300  # to limit the depth of the tree; published formulas have about 40
 _TOKEN = re.compile(
     r"\(\s*(?P<region>[0-9]{1,6}|\*)\s*;\s*%(?P<condition>[\w-]+)%\s*\)"
     r"|(?P<number>[0-9]{1,18}(?:\.[0-9]{0,18})?)|(?P<mark>\S|\Z)"
@@ -48,13 +48,13 @@ _OPERATORS: dict[str, tuple[int, Any]] = {
 
 
 class Region(NamedTuple):
-    """A region of a condition, or its whole sentence if `number` is None."""
+    """A region of a condition's sentence, or the whole sentence if `number` is None."""
 
     condition: str
     number: int | None
 
     def __call__(self, surprisals: Surprisals) -> Any:
-        """Return (I,) the region's surprisals. Raises KeyError if it is missing."""
+        """Return (I,) the region's surprisals. Raises KeyError if the region doesn't exist."""
         if self.number is not None:
             return surprisals[self.condition, self.number]
         return sum(values for (condition, _), values in surprisals.items() if condition == self.condition)
@@ -62,7 +62,7 @@ class Region(NamedTuple):
 
 @dataclass(frozen=True)
 class Formula:
-    """Two operands and the operator between them. A suite's prediction is a formula that is true or false."""
+    """An operator with two operands. A suite's prediction is a formula that is true or false."""
 
     text: str
     operator: str
@@ -70,7 +70,7 @@ class Formula:
 
     @classmethod
     def parse(cls, text: str, where: str = "formula") -> Formula:
-        """Parse a prediction. Raises InputError, which begins with `where`, if the text is not a prediction."""
+        """Parse a prediction. If the text is not one, raises InputError with a message that begins with `where`."""
         tokens = deque(_TOKEN.finditer(text))
         try:
             formula = _operations(tokens) if len(tokens) <= MAX_TOKENS else None
@@ -78,13 +78,13 @@ class Formula:
             formula = None
         if not isinstance(formula, Formula) or not _is_truth(formula) or len(tokens) > 1:
             raise InputError(
-                f"{where}: {text!r:.80} is not a formula. A formula compares regions by < > =, such as (2;%good%) + "
-                f"(3;%good%) < (3;%bad%), joins comparisons by & and |, and has {MAX_TOKENS} parts at most."
+                f"{where}: {text!r:.80} is not a formula. Compare regions with <, > or =, as in (2;%good%) + "
+                f"(3;%good%) < (3;%bad%). Join comparisons with & and |. A formula has at most {MAX_TOKENS} parts."
             )
         return dataclasses.replace(formula, text=text)
 
     def __call__(self, surprisals: Surprisals) -> Any:
-        """Return (I,) the formula's values; for a prediction, whether it is true. A comparison with NaN is false."""
+        """Return (I,) the formula's values, True or False for a prediction. Comparisons with NaN are False."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return _OPERATORS[self.operator][1](*self._values(surprisals))
 
@@ -92,7 +92,7 @@ class Formula:
         return [node if isinstance(node, float) else node(surprisals) for node in self.operands]
 
     def ties(self, surprisals: Surprisals) -> Any:
-        """Return (I,) whether both sides of a comparison by < or > are equal, which can happen with `<unk>`."""
+        """Return (I,) whether both sides of any comparison with < or > are equal, which can happen with `<unk>`."""
         compared = [node for node in self._nodes() if isinstance(node, Formula) and node.operator in "<>"]
         return reduce(np.logical_or, (np.equal(*node._values(surprisals)) for node in compared), np.False_)
 
@@ -103,7 +103,7 @@ class Formula:
 
     @property
     def comparisons(self) -> list[Formula]:
-        """The parts that the formula joins by "&", or the formula itself if it joins none."""
+        """The parts that the formula joins with "&", or the formula itself if there are no such parts."""
         if self.operator != "&":
             return [self]
         return [part for side in self.operands if isinstance(side, Formula) for part in side.comparisons]
@@ -118,7 +118,7 @@ Node = Formula | Region | float
 
 
 def _operations(tokens: deque[re.Match[str]], rank: int = _JOINING) -> Node:
-    """Parse operations of at least this precedence from left to right. Raises ValueError for anything else."""
+    """Parse operations of at least the precedence `rank`, from left to right. Raises ValueError for anything else."""
     start, left = tokens[0].start(), _atom(tokens)
     while (mark := tokens[0]["mark"]) in _OPERATORS and (of_mark := _OPERATORS[mark][0]) >= rank:
         tokens.popleft()

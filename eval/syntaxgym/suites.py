@@ -1,6 +1,6 @@
-"""Read SyntaxGym suites from JSON files in the format of syntaxgym-core, and check which of their predictions are true.
+"""Read SyntaxGym suites from JSON files in the format of syntaxgym-core, and compute which predictions are true.
 
-A suite's sentences, and the answers of a model, are tables with one row per region. This module doesn't import torch.
+The sentences of a suite, and a model's answers, are tables with one row per region. This module doesn't import torch.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from pairscale.sizes import plural
 if TYPE_CHECKING:
     from eval.scorers.base import TokenScores
 
-# The circuits of Hu et al. 2020, with the beginnings of their suites' names. As in their analysis, fgd-embed3,
-# fgd-embed4 and nn-nv-rpl are in none.
+# The circuits of Hu et al. 2020, with the beginnings of their suites' names. As in the paper's analysis, fgd-embed3,
+# fgd-embed4 and nn-nv-rpl aren't part of a circuit.
 CIRCUITS = {
     "Agreement": ("number_",),
     "Licensing": ("npi_", "reflexive_"),
@@ -38,7 +38,7 @@ CIRCUITS = {
     "Center Embedding": ("center_embed",),
     "Long-Distance Dependencies": ("cleft", "fgd_"),
 }
-_SENTENCE = ["suite", "item", "condition"]  # columns that name a sentence
+_SENTENCE = ["suite", "item", "condition"]  # columns that identify a sentence
 _SUMS = ["surprisal", "tokens", "unk"]  # columns of `region_sums`
 
 
@@ -76,12 +76,12 @@ class _File(TypedDict):
 
 @dataclass(frozen=True)
 class Suites(Items):
-    """The suites of a folder, by name.
+    """The suites in a folder, sorted by name.
 
     Attributes:
         rows: One row per region, with the columns suite, item, condition, region (its number, from 1), name, content,
-            text (the sentence), and start and end (the region's characters in it; for an empty region, both are the
-            end of the text before it).
+            text (the sentence), start and end. Start and end are the region's characters in the text. For an empty
+            region, both are the end of the text before it.
         formulas: The predictions of each suite.
     """
 
@@ -91,16 +91,19 @@ class Suites(Items):
 def load_suites(path: str | None, names: Sequence[str] | None = None) -> Suites:
     """Read the suites (*.json) in a folder, or only those in `names`.
 
-    Raises ConfigError if there is no suite of a name, and InputError for a folder without suites or an invalid file.
+    Raises ConfigError if there is no suite with a name in `names`. Raises InputError if there are no suites, or if a
+    file is invalid.
     """
     folder = given_path("syntaxgym", path, " with suites (*.json)", " with suites (*.json)")
     files = sorted(folder.glob("*.json"))
     by_name = {name: (rows, formulas) for name, rows, formulas in map(read_suite, files)}
     if not files or len(by_name) < len(files):
-        raise InputError(f"benchmark.path={folder}: this folder must have suites (*.json) with different names.")
+        problem = "two suites in this folder have the same name" if files else "this folder contains no suites (*.json)"
+        raise InputError(f"benchmark.path={folder}: {problem}. Use a folder of suites with different names.")
     if unknown := [name for name in names or () if name not in by_name]:
         raise ConfigError(
-            f"benchmark.suites: there is no suite '{unknown[0]}' in {folder}. It has {first_few(sorted(by_name))}."
+            f"benchmark.suites={unknown[0]}: there is no suite with this name in {folder}. Choose from "
+            f"{first_few(sorted(by_name))}."
         )
     chosen = {name: by_name[name] for name in sorted(by_name) if names is None or name in names}
     rows = pd.concat([rows for rows, _ in chosen.values()], ignore_index=True)
@@ -112,12 +115,12 @@ def load_suites(path: str | None, names: Sequence[str] | None = None) -> Suites:
 
 
 def read_suite(file: Path) -> tuple[str, pd.DataFrame, list[Formula]]:
-    """Read one suite: its name, its regions (rows of `Suites`) and its predictions.
+    """Read the name, the regions (rows of `Suites`) and the predictions of one suite.
 
-    Raises InputError, with the file, if it is not a suite, if its metric is not sum, if its items have different
-    conditions or regions, or if a formula has an unknown region.
+    Raises InputError, with the file, if it is not a suite or its metric is not sum. Also raises it if items have
+    different conditions or regions, or if a formula refers to an unknown region.
     """
-    data = read_json(file, _File, InputError, "must be a suite as in syntaxgym-core's format")
+    data = read_json(file, _File, InputError, "use a suite in the format of syntaxgym-core")
     name, numbers = data["meta"]["name"], range(1, len(data["region_meta"]) + 1)
     items = dict.fromkeys(item["item_number"] for item in data["items"])
     conditions = dict.fromkeys(condition["condition_name"] for condition in data["items"][0]["conditions"])
@@ -130,16 +133,16 @@ def read_suite(file: Path) -> tuple[str, pd.DataFrame, list[Formula]]:
     found, wanted = Counter(key for key, _ in cells), Counter(product(items, conditions, numbers))
     wrong = sorted((found - wanted) + (wanted - found))
     if wrong or not wanted or data["region_meta"].keys() != {str(number) for number in numbers}:
-        place = " (wrong: item {}, condition {}, region {})".format(*wrong[0]) if wrong else ""
+        place = " (for example, item {}, condition {}, region {})".format(*wrong[0]) if wrong else ""
         raise InputError(
-            f"{file}: each item must have the same conditions, and each condition must have the regions of region_meta "
-            f"(1 to {len(numbers)}) once{place}."
+            f"{file}: some regions are missing or occur twice{place}. Write the same conditions for each item, and "
+            f"each region of region_meta (1 to {len(numbers)}) once per condition."
         )
     contents, rows = dict(cells), []
     for item, condition in product(items, conditions):
         text, spans = join_regions([contents[item, condition, number] for number in numbers])
         if not text:
-            raise InputError(f"{file}: condition {condition} of item {item} has no text.")
+            raise InputError(f"{file}: condition {condition} of item {item} has no text. Fill in at least one region.")
         for number, (start, end) in zip(numbers, spans, strict=True):
             of_region = (number, data["region_meta"][str(number)], text[start:end])
             rows.append((name, item, condition, *of_region, text, start, end))
@@ -147,16 +150,17 @@ def read_suite(file: Path) -> tuple[str, pd.DataFrame, list[Formula]]:
     for region in (region for formula in formulas for region in formula.regions):
         if region not in product(conditions, [None, *numbers]):
             raise InputError(
-                f"{file}: a formula has region {region.number or '*'} of {region.condition}; there is none."
+                f"{file}: a formula refers to region {region.number or '*'} of condition {region.condition}, which "
+                "doesn't exist. Correct the formula."
             )
     columns = [*_SENTENCE, "region", "name", "content", "text", "start", "end"]
     return name, pd.DataFrame(rows, columns=columns), formulas
 
 
 def join_regions(contents: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-    """Join regions to a sentence, with one space between regions that are not empty; also return their spans.
+    """Join regions to a sentence, with one space between regions that are not empty. Return the text and their spans.
 
-    White space around regions is removed, and white space inside them counts as one space.
+    White space around regions is removed, and any white space inside them is replaced by one space.
     """
     text, spans = "", []
     for content in (" ".join(part.split()) for part in contents):
@@ -168,7 +172,7 @@ def join_regions(contents: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
 
 
 def circuit_of(suite: str) -> str | None:
-    """Return the circuit of a suite; None if it is in none."""
+    """Return the circuit of a suite, or None if the suite isn't part of a circuit."""
     return next((circuit for circuit, names in CIRCUITS.items() if suite.startswith(names)), None)
 
 
@@ -176,13 +180,13 @@ def region_sums(regions: pd.DataFrame, scores: TokenScores, skip_unk: bool = Fal
     """Sum the surprisals of a sentence's tokens by region.
 
     A token belongs to the region of its first character that is not white space, even if it continues in the next
-    region. A token of white space belongs to the region after it, and a scored `<eos>` to the last region that is not
-    empty. An empty region has the surprisal 0. This is the same as in syntaxgym-core for Hugging Face models.
+    region. A token of white space belongs to the region after it. A scored `<eos>` belongs to the last region that is
+    not empty. The surprisal of an empty region is 0. This is the same as in syntaxgym-core for Hugging Face models.
 
     Args:
         regions: The rows of `Suites` for one sentence, with R regions.
         scores: The scores of the sentence's tokens.
-        skip_unk: True to count no surprisal for `<unk>` (policy.unk=skip).
+        skip_unk: Whether the surprisal of `<unk>` is 0 (policy.unk=skip).
 
     Returns:
         (R, 3) the surprisal in bits, the number of tokens and the number of `<unk>` tokens of each region.
@@ -197,7 +201,7 @@ def region_sums(regions: pd.DataFrame, scores: TokenScores, skip_unk: bool = Fal
 
 
 def answer_rows(suites: Suites, scores: Mapping[str, TokenScores], skip_unk: bool) -> dict[str, pd.DataFrame]:
-    """Return the rows of score files (columns REGIONS and SUCCESS of eval.scores.schemas). `scores` are by text."""
+    """Return the rows of score files (REGIONS and SUCCESS in eval.scores.schemas). `scores` maps texts to scores."""
     sentences = [of_one for _, of_one in suites.rows.groupby(_SENTENCE, sort=False)]
     sums = [region_sums(of_one, scores[str(of_one["text"].iat[0])], skip_unk) for of_one in sentences]
     table = pd.concat(sentences).assign(**dict(zip(_SUMS, np.concatenate(sums).T, strict=True)))
@@ -207,9 +211,9 @@ def answer_rows(suites: Suites, scores: Mapping[str, TokenScores], skip_unk: boo
 
 
 def success_rows(suite: str, formulas: Sequence[Formula], regions: pd.DataFrame) -> pd.DataFrame:
-    """Return (columns SUCCESS) one row per item and prediction of a suite, and per comparison that a prediction joins.
+    """Return the rows of one suite, with the columns SUCCESS. `regions` has the columns REGIONS.
 
-    `regions` has the columns REGIONS.
+    There is one row per item and prediction. If a prediction joins several comparisons, each has a row too.
     """
     by_item = regions.pivot(index="item", columns=["condition", "region"], values=["surprisal", "unk"])
     by_item = by_item.loc[regions["item"].unique()]

@@ -37,7 +37,7 @@ def test_a_unit_is_acquired_where_it_stays_above(accuracies, status, words):
     result = crossing(table([[of] for of in accuracies]))
     assert result["status"] == status
     assert result["words"] == pytest.approx(words, nan_ok=True)
-    assert "No interval" in result["note"]
+    assert "no interval" in result["note"]
 
 
 def test_the_interval_is_where_the_band_of_the_means_holds_the_threshold():

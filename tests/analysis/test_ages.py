@@ -90,7 +90,7 @@ def test_a_study_learns_words_in_the_order_of_children_that_was_simulated(tmp_pa
         ("ages.csv", "other", ConfigError, "text=other"),
         ("ages.csv", None, ConfigError, "childes, second"),
         ("ages.csv", "second", RunError, "no run"),
-        ("none.csv", "childes", InputError, "file not found"),
+        ("none.csv", "childes", InputError, "does not exist"),
         ("others.csv", "childes", RunError, "no word"),
     ):
         written(tmp_path, pd.DataFrame({"word": ["zebra"], "age": [30]}), "others.csv")
@@ -112,5 +112,5 @@ def test_words_beyond_the_sizes_have_the_amounts_of_the_ends(tmp_path):
     assert found["censored"].tolist() == ["before", "after"]
     assert found["sample_words"].tolist() == pytest.approx([125_000, 2_000_000])
     as_revisions(run_folders(tmp_path / "runs"))  # checkpoints from elsewhere
-    with pytest.raises(RunError, match="lacks the size of the vocabulary"):
+    with pytest.raises(RunError, match="size of its vocabulary"):
         ages_of_acquisition("simulated", written(tmp_path, table), **folders)

@@ -44,7 +44,7 @@ def table(row, *changes):
 @pytest.mark.parametrize(
     ("changes", "parts"),
     [
-        ({}, ["61% correct after 4k", "89% after 64k words", "adds", "7.4 points", "95% confidence", "6.0 to 8.8"]),
+        ({}, ["61% after 4k", "89% after 64k words", "adds", "7.4 points", "95% confidence", "6.0 to 8.8"]),
         ({"slope": -0.02, "low": -0.03, "high": -0.01}, ["takes away", "2.0 points", "1.0 to 3.0"]),
         ({"slope": 0.01, "low": -0.01, "high": 0.03}, ["can't tell", "1.0 points", "-1.0 to 3.0"]),
         ({**UNKNOWN, "note": "two runs: no interval"}, ["two runs: no interval."]),
@@ -86,7 +86,7 @@ def test_an_overall_accuracy_has_the_interval_of_the_terminal_that_scores_it():
         ({"difference": 0.016, "low": 0.002, "high": 0.03}, 0.95, ["LSTM gains faster", "1.6 points more"]),
         ({}, 0.99, ["can't tell", "99% confidence interval"]),
         ({"p_holm": 0.2}, 0.95, ["can't tell"]),
-        ({"p_holm": 0.4, "equivalent": True}, 0.95, ["equal within the margin"]),
+        ({"p_holm": 0.4, "equivalent": True}, 0.95, ["within the margin"]),
         ({**UNKNOWN, "note": "why"}, 0.95, ["no confidence interval", "why."]),
     ],
 )
@@ -103,7 +103,7 @@ def test_phenomena_are_counted_and_unclear_ones_are_named():
     rows = table(SLOPE, {"name": "island_effects"}, {"name": "binding", "low": -0.01}, falls, equal)
     ((_, text),) = phenomena_findings(rows.assign(level="phenomenon"))
     assert "rises in 1 of 4 phenomena. It falls in NPI licensing." in text
-    assert "no confidence interval in ellipsis" in text
+    assert "no confidence interval for ellipsis" in text
     assert "unclear in binding" in text
 
 
@@ -112,7 +112,7 @@ def test_the_first_screen_names_the_phenomena_with_the_steepest_and_the_flattest
     names = [{"name": name, "slope": slope} for name, slope in [("a", 0.01), ("island_effects", 0.03), ("b", 0.02)]]
     rows = table(SLOPE, *names, flat).assign(level="phenomenon")
     ((_, text),) = extreme_findings(rows)
-    least = "least in NPI licensing (61% to 61%, an unclear trend)"
+    least = "least in NPI licensing (61% to 61%; the trend is unclear)"
     assert text == f"LSTM gains most in island effects (61% to 89%) and {least}."
     assert extreme_findings(rows.head(3)) == []
     ((_, text),) = extreme_findings(pd.concat([rows.assign(curve=str(number)) for number in range(4)]))

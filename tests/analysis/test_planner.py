@@ -92,7 +92,7 @@ def test_a_comparison_takes_differences_of_paired_runs_or_a_second_curve_like_th
     differences = overall(table, "m") - overall(table, "n")
     assumed, about = assume_pilot(goal, table, "overall")
     assert assumed.deviations(50)[0] ** 2 == pytest.approx(differences.var(axis=1, ddof=1).mean())
-    assert "m less n" in about
+    assert "m minus n" in about
     alone, _ = assume_pilot(goal, table, "overall", ["m"])
     assert alone.deviations(50)[0] ** 2 == pytest.approx(2 * overall(table, "m").var(axis=1, ddof=1).mean())
 

@@ -157,7 +157,7 @@ def test_a_study_with_ablations_states_their_effects_and_what_was_removed(tmp_pa
     assert effect["difference"].item() < 0
     assert f"falls by {-100 * effect['difference'].item():.0f} points" in text
     texts = str(ablation_findings(effects_of(results).assign(difference=0.0), 0.95))
-    assert "accuracy equals that of" in texts
+    assert "accuracy is the same" in texts
     assert "by 0.0 points" not in texts
 
 

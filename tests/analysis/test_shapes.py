@@ -67,7 +67,7 @@ def test_what_too_few_sizes_or_dependent_runs_cannot_give_is_missing():
     assert fitted["predicted"].notna().tolist() == [True, False, False]
     assert fitted["squares"].notna().tolist() == [True, False, True]
     assert "5 sizes" in fitted.loc[LOGISTIC, "note"]
-    assert "No prediction" in fitted.loc[POWER_LAW, "note"]
+    assert "A prediction needs" in fitted.loc[POWER_LAW, "note"]
     for dependent in ({"nested": True}, {"unit": "tokens"}):
         trained = fit_shapes(random_curve(6, **dependent))
         assert trained["aicc"].isna().all()

@@ -109,7 +109,7 @@ def test_masked_models_are_judged_by_pll_and_missing_seeds_are_noted(own):
     assert table.groupby("model")["method"].agg(set).to_dict() == {"lstm_tiny": {"lp"}, "txl_tiny": {"pll"}}
     text = " ".join(notes("simulated", method="lp", folder=own))
     assert "lp for lstm_tiny; pll for txl_tiny" in text
-    assert "lacks finished runs: seed 1 at 125k" in text
+    assert "no finished run for seed 1 at 125k" in text
     assert set(problems("simulated", folder=own)["status"]) == {"unfinished"}
 
 
@@ -163,7 +163,7 @@ def test_a_requested_run_that_is_not_there_is_missing(own, monkeypatch):
         (["a+"], {}, r"study=a\+"),
         (["simulated"], {"ties": "left"}, "ties=left"),
         (["simulate"], {}, "“simulate”.*simulated"),
-        (["simulated"], {"benchmark": "climp"}, "of climp.*blimp by lp"),
+        (["simulated"], {"benchmark": "climp"}, "climp.*blimp by lp"),
         (["simulated"], {"method": "slor"}, "slor scores.*blimp by lp"),
     ],
 )

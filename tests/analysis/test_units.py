@@ -51,7 +51,7 @@ def test_given_means_stay_as_they_are():
         (lambda of: pd.concat([of, of.iloc[:1]]), "two accuracies"),
         (lambda of: of.assign(phenomenon=[f"x{i}" for i in range(len(of))]), "two phenomena"),
         (lambda of: pd.concat([of, of.iloc[:1].assign(paradigm=None)]), "means over paradigms"),
-        (lambda of: of.assign(unit=["words", *["characters"] * (len(of) - 1)]), "has sizes in characters, words"),
+        (lambda of: of.assign(unit=["words", *["characters"] * (len(of) - 1)]), "different units .characters, words"),
         (lambda of: of[of["paradigm"].ne("p0_0") ^ of["run"].eq("lstm-1000-1")], "no paradigm was scored in every run"),
     ],
 )

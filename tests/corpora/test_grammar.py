@@ -157,8 +157,8 @@ def test_macros_aliases_and_empty_lines():
         ("$End {a / b}", "'$End': no such macro in grammar.yaml. Available: none"),
         ("noun.singular[class=clothes] {a / b}", "no row of the table 'noun' fits"),
         ("NP[n] {a / b}", "no heading fits NP[singular]"),
-        ("the {noun.n} .", "must have the form {good / bad}"),
-        ("the {noun.singular / noun.plural} *sleep .", "'*' must mark the critical word"),
+        ("the {noun.n} .", "{good / bad}"),
+        ("the {noun.singular / noun.plural} *sleep .", "'*'"),
     ],
 )
 def test_errors_name_the_template_and_the_constraint(skeleton, message):
@@ -171,12 +171,10 @@ def test_errors_name_the_template_and_the_constraint(skeleton, message):
 
 def test_an_exhausted_template_reports_why_draws_were_rejected():
     template = paradigm("noun.singular[class=text] noun.singular[class=text] {a / b}", small(distinct=["noun"]))
-    with pytest.raises(
-        Exhausted, match=r"mine: no more than 0 pairs can be drawn; 4,000 further draws were rejected \(4,000 with two"
-    ):
+    with pytest.raises(Exhausted, match=r"mine: .* 0 pairs .* 4,000 .* \(4,000 because .* twice"):
         next(template.pairs(random.Random(0), 1))
     template = paradigm("noun.singular[class=text] {yes now / no}", small())
-    with pytest.raises(Exhausted, match=r"further draws were rejected \(4,000 of unequal length"):
+    with pytest.raises(Exhausted, match=r"\(4,000 because .* different lengths"):
         next(template.pairs(random.Random(0), 1))
 
 
@@ -190,7 +188,7 @@ def test_spelling():
         entries = text.split("|") if "|" in text else text.split()
         assert english.text(english.spell(entries)) == expected
     assert Mandarin().text(Mandarin().spell(["她", "看", "，"])) == "她看，"
-    with pytest.raises(Exhausted, match="unequal length"):  # Mandarin counts characters, English entries
+    with pytest.raises(Exhausted, match="different lengths"):  # Mandarin counts characters, English entries
         next(paradigm("{男 / 女人}", small(spelling="mandarin")).pairs(random.Random(0), 1))
     assert next(paradigm("{男 / 女人}", small()).pairs(random.Random(0), 1))["sentence_bad"] == "女人"
 
@@ -198,9 +196,7 @@ def test_spelling():
 @pytest.mark.parametrize("change", [{"prefix": "three"}, {"author": "me"}])
 def test_a_template_has_its_keys_and_no_others(change):
     description = {"phenomenon": "p", "field": "f", "prefix": "one", "skeleton": "{a / b} ."}
-    with pytest.raises(
-        InputError, match=r"paradigms\.yaml: mine: must have the keys phenomenon, .*prefix one\|two\|none"
-    ):
+    with pytest.raises(InputError, match=r"paradigms\.yaml: mine: .* keys phenomenon, .*prefix "):
         Paradigm("mine", description | change, small())
 
 

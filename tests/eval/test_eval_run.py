@@ -153,9 +153,7 @@ def test_scores_are_not_overwritten_by_those_of_other_pairs(configure, tmp_path)
     score_run(run, configure("benchmark=local", *overrides))
     before = scores_of(run, label="own")
     (tmp_path / "own.csv").write_text("good,bad\nThe dogs sleep .,The dogs sleeps .\n")
-    with pytest.raises(
-        InputError, match=r"scores/own contains scores of other pairs .* than own has now .*benchmark\.name=NAME"
-    ):
+    with pytest.raises(InputError, match=r"scores/own: the pairs of own have changed .*benchmark\.name=NAME"):
         score_run(run, configure("benchmark=local", *overrides))
     assert "scoring_failed" not in run.read_manifest()  # the scores that are there are as good as before
     assert scores_of(run, label="own")[0].equals(before[0])
@@ -172,7 +170,7 @@ def test_a_study_is_scored_and_reports_runs_that_cannot_be(configure, capsys):
     assert not runs[0].scores("blimp").exists()
     score_study(configure())
     printed = " ".join(capsys.readouterr().out.split())
-    assert f"not scored: {unfinished.path.name}: unfinished" in printed
+    assert f"{unfinished.path.name} was not scored. Its status: unfinished" in printed
     assert scores_of(runs[0])[0]["good"].tolist() != scores_of(runs[1])[0]["good"].tolist()
     assert not unfinished.scores("blimp").exists()
     runs[0].model.weights.write_bytes(runs[0].model.weights.read_bytes()[:-1])
@@ -212,7 +210,9 @@ def test_methods_that_are_asked_for_and_do_not_fit_the_model_are_named(configure
     typed_line(monkeypatch, "study=s", "benchmark=blimp", *overrides)
     score_run(run, config)
     printed = " ".join(capsys.readouterr().out.split())
-    assert (f"{run.path.name} · blimp: Left out because this isn't a masked model: pll" in printed) == told
+    assert (
+        f"{run.path.name} · blimp: This model isn't a masked model, so these methods are left out: pll" in printed
+    ) == told
     assert "pll" not in (path.stem for path in run.scores("blimp").iterdir())
 
 
@@ -241,7 +241,7 @@ def test_the_table_has_accuracies_ties_and_published_numbers_of_the_same_paradig
     assert cells["overall"][-4:] == ["57.0", "42.0", "52.0", "84.2"]
     assert "on the same paradigms" in caption
     _, caption = cells_of(rows.assign(good=[None, 1.0, 1, 1]), items, width=80)
-    assert "Tied because no token of a sentence counts: 1" in caption
+    assert "no scored token: 1" in caption
 
 
 def test_several_benchmarks_are_scored_with_one_load_of_each_model(configure, tmp_path, monkeypatch, capsys):
@@ -265,7 +265,7 @@ def test_several_benchmarks_are_scored_with_one_load_of_each_model(configure, tm
     capsys.readouterr()
     (tmp_path / "far.jsonl").write_text("{")
     loaded_benchmark.cache_clear()
-    with pytest.raises(RunError, match="not scored on far"):
+    with pytest.raises(RunError, match="scored on far"):
         score_run(run, of_each_benchmark(compose("eval", line))[::-1])
     assert "subject_verb_agreement" in capsys.readouterr().out, "the other one is scored"
 

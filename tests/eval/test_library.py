@@ -96,7 +96,7 @@ def test_methods_of_both_kinds_judge_each_model_by_those_that_fit_it_with_the_us
 
 def test_pairs_and_methods_that_cannot_be_judged_raise_errors(folder):
     scorer = load_scorer(folder)
-    with pytest.raises(InputError, match=r"bad is missing. It has good"):
+    with pytest.raises(InputError, match=r"columns good, but needs good and bad"):
         judge(scorer, pd.DataFrame({"good": ["The"]}))
     with pytest.raises(ConfigError, match=r"method=vote_p counts the votes of yes_no.*Add yes_no"):
         judge(scorer, [("The cat", "The cats")], ["vote_p"])

@@ -49,7 +49,7 @@ def test_a_form_can_be_registered_by_a_plug_in_but_not_under_the_name_of_another
     assert benchmark.pairs[["good", "bad"]].to_numpy().tolist() == [["a b", "b a"]]
     with pytest.raises(ConfigError, match=r"benchmark\.seed=3: form=two_lines doesn't use this key"):
         BenchmarkConfig(name="mine", form="two_lines", seed=3)
-    with pytest.raises(ValueError, match=r"form climp: registered by eval\.benchmarks\.form already"):
+    with pytest.raises(ValueError, match=r"form climp .*eval\.benchmarks\.form"):
         form_registry.form("climp", ())(two_lines)
-    with pytest.raises(ValueError, match=r"method lp is already registered by eval\.methods\.builtin\.sums"):
+    with pytest.raises(ValueError, match=r"method lp .*eval\.methods\.builtin\.sums"):
         method("lp")(lambda side, other, parameters: side.logprobs)

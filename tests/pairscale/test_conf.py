@@ -341,5 +341,5 @@ def test_values_of_a_benchmark_that_was_scored_are_refused(monkeypatch, value):
     monkeypatch.setattr("pairscale.command.line._current", Line.of(words))
     compose("analysis", words)
     monkeypatch.setattr("pairscale.command.line._current", Line.of([*words, value]))
-    with pytest.raises(ConfigError, match=rf"{re.escape(value)}: this only has an effect when a model is scored"):
+    with pytest.raises(ConfigError, match=rf"{re.escape(value)}: this setting only has an effect"):
         compose("analysis", [*words, value])

@@ -1,8 +1,8 @@
 """Generate minimal pairs from our own paradigms, in English and Mandarin, optionally with the words of a vocabulary.
 
 <language>/lexicon/*.tsv          tables of words
-<language>/grammar.yaml           variables and phrases that the paradigms share (corpora/grammar/engine.py)
-<language>/paradigms/<UID>.yaml   a paradigm: phenomenon, field, prefix, skeleton (eval/benchmarks/paradigm.py)
+<language>/grammar.yaml           variables and phrases that all paradigms use (corpora/grammar/engine.py)
+<language>/paradigms/<UID>.yaml   one paradigm, with phenomenon, field, prefix and skeleton (paradigm.py)
 
 vocabulary.py finds the words of samples and of users' files.
 """
@@ -24,11 +24,11 @@ from pairscale.schema import read_yaml
 
 FOLDER = Path(__file__).parent
 LANGUAGES = {"en": "english", "zh": "mandarin"}  # ISO 639 code: folder
-LEAST_PAIRS = 200  # a paradigm with fewer pairs is not available
+LEAST_PAIRS = 200  # paradigms with fewer pairs are not available
 
 
 def grammar_of(language: str, knows: Callable[[str], bool] | None = None) -> Grammar:
-    """Read the grammar of a language, "en" or "zh". `knows` restricts its words as in corpora.grammar.lexicon."""
+    """Read the grammar of a language ("en" or "zh"). `knows` restricts its words, as in corpora.grammar.lexicon."""
     return read_grammar(FOLDER / LANGUAGES[language], knows)
 
 
@@ -45,13 +45,13 @@ def paradigm_of(language: str, name: str, grammar: Grammar) -> Paradigm:
 
 
 def generate(config: BenchmarkConfig, least: int = LEAST_PAIRS) -> Generated:
-    """Generate the pairs that `config` requests. Its form is "generated", and its vocabulary is a file or None.
+    """Generate the pairs that `config` requests. Its form must be "generated", and its vocabulary a file or None.
 
-    A paradigm's pairs depend only on its name, the seed, the language's files and the vocabulary. A larger number of
-    pairs begins with the same ones. A paradigm with fewer than `least` pairs is not available.
+    A paradigm's pairs depend only on its name, the seed, the language's files and the vocabulary. If you request more
+    pairs, the first ones stay the same. A paradigm with fewer than `least` pairs is not available.
 
-    Raises InputError for invalid files or if no paradigm is available, and ConfigError for an unknown paradigm or a
-    vocabulary without words.
+    Raises InputError if files are invalid or no paradigm is available. Raises ConfigError if a paradigm is unknown or
+    the vocabulary has no words.
     """
     assert config.pairs is not None
     language, vocabulary = str(config.language), None
@@ -61,7 +61,7 @@ def generate(config: BenchmarkConfig, least: int = LEAST_PAIRS) -> Generated:
 
     def refusal(good: str, bad: str) -> str | None:
         unknown = vocabulary.unknown_word(good, bad) if vocabulary else None
-        return f"with '{unknown}', which the vocabulary lacks" if unknown else None
+        return f"'{unknown}' is not in the vocabulary" if unknown else None
 
     names = config.chosen_paradigms(paradigms_of(language))
     pairs, unavailable = {}, {}
@@ -77,12 +77,14 @@ def generate(config: BenchmarkConfig, least: int = LEAST_PAIRS) -> Generated:
         pairs[name] = drawn[: config.pairs]
     if not pairs:
         name, reason = next(iter(unavailable.items()))
-        raise InputError(f"benchmark={config.name}: no paradigm has {least} pairs. For example, {name}: {reason}.")
+        raise InputError(
+            f"benchmark={config.name}: no paradigm has {least} pairs. Use a larger vocabulary. {name}: {reason}."
+        )
     return Generated(pairs, unavailable, origin_of(config, names, vocabulary))
 
 
 def origin_of(config: BenchmarkConfig, paradigms: list[str], vocabulary: Vocabulary | None) -> dict[str, Any]:
-    """Return the settings, and the digests of lexicon and grammar, of each paradigm, and of the vocabulary."""
+    """Return the settings, and the digests of the lexicon with the grammar, each paradigm, and the vocabulary."""
     folder = FOLDER / LANGUAGES[str(config.language)]
     shared = [*sorted((folder / "lexicon").glob("*.tsv")), folder / "grammar.yaml"]
     origin: dict[str, Any] = {

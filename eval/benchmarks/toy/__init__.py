@@ -1,4 +1,4 @@
-"""Generate minimal pairs in the toy language of corpora/toy, from paradigms.yaml and the words of its grammar."""
+"""Generate minimal pairs in the toy language of corpora/toy, from paradigms.yaml and the language's grammar."""
 
 import random
 from collections.abc import Iterator
@@ -27,5 +27,5 @@ def pairs(seed: int, per_paradigm: int) -> Iterator[dict[str, Any]]:
     for paradigm in toy_paradigms():
         rng = random.Random(f"{seed}:{paradigm.name}")
         yield from paradigm.pairs(
-            rng, per_paradigm, lambda good, bad: "" if is_reserved(good) else "that the text may contain"
+            rng, per_paradigm, lambda good, bad: "" if is_reserved(good) else "the text may contain the good sentence"
         )

@@ -1,1 +1,1 @@
-"""The methods that come with pairscale, registered as in eval/methods/method.py. A new method is a new file."""
+"""The built-in methods, registered as in eval/methods/method.py. To add a method, add a file."""

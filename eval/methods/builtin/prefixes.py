@@ -1,4 +1,4 @@
-"""Methods that compare critical words after a prefix: one_prefix and two_prefix."""
+"""Define one_prefix and two_prefix, which compare critical words after a prefix."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Prefix:
-    """Parameters of the prefix methods."""
+    """The parameters of the prefix methods."""
 
-    # Which tokens of the critical words count. as_published: for one_prefix, the first token in which the sentences
-    # differ; for two_prefix, the last token.
+    # Which tokens of the critical words are scored. as_published means the first token in which the sentences differ
+    # for one_prefix, and the last token for two_prefix.
     prefix_span: Literal["sum", "first", "last", "as_published"] = "sum"
 
 
@@ -46,10 +46,10 @@ def two_prefix(side: Side, other: Side, parameters: Prefix) -> FloatArray:
 def _critical_lp(
     method: str, side: Side, prefixes: pd.Series, words: pd.Series, span: str, differ: Side | None = None
 ) -> FloatArray:
-    """Return ln p (P,) in nats of the critical words; NaN if the method doesn't apply or no token counts.
+    """Return ln p (P,) of the critical words in nats, or NaN if the method doesn't apply or no token is scored.
 
-    A token counts if it covers a character of the words and isn't skipped as <unk>. If `differ` is given, tokens before
-    the first difference from the text on that side don't count.
+    A token is scored if it covers a character of the words and isn't skipped as <unk>. If `differ` is given, tokens
+    before the first difference from the text on that side are not scored.
 
     Raises InputError if a sentence doesn't begin with its prefix and critical words.
     """
@@ -60,11 +60,11 @@ def _critical_lp(
     for pair in np.flatnonzero(judged_pairs(method, side.pairs)).tolist():
         text, score = str(side.pairs[side.name].iat[pair]), side.scores[pair]
         prefix, critical = str(prefixes.iat[pair]), str(words.iat[pair])
-        start = len(text) - len(text.removeprefix(prefix).lstrip())  # a language without spaces has none here
+        start = len(text) - len(text.removeprefix(prefix).lstrip())  # some languages have no space here
         if not text.startswith(prefix) or not text.startswith(critical, start):
             where = f"{side.pairs['paradigm'].iat[pair]}, pair {side.pairs['pair_id'].iat[pair]}"
             raise InputError(
-                f"method={method}: {where}: {text!r} does not begin with {prefix!r} and {critical!r}. Correct the "
+                f"method={method}: {where}: {text!r} doesn't begin with {prefix!r} and {critical!r}. Correct the "
                 "prefix or the critical words of this pair."
             )
         inside = (score.spans[:, 0] < start + len(critical)) & (score.spans[:, 1] > start)

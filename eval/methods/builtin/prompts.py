@@ -1,8 +1,8 @@
-"""Methods that ask questions: yes_no about each sentence, ab_prompt about both (Ide et al. 2024, section 3.3).
+"""Define methods that ask a question about each sentence (yes_no) or pair (ab_prompt; Ide et al. 2024, section 3.3).
 
 A base model reads the system message, a newline, the user's message and a cue ("Answer:"). An instruct model reads the
-two messages in its chat template. Prompt and answer are tokenized together. Between them is the space that the language
-has after the cue, or whatever a chat template puts before an answer (mostly nothing).
+two messages in its chat template. Prompt and answer are tokenized together. They are separated by the language's space
+after the cue, or by the white space that a chat template adds before an answer (usually none).
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from eval.scorers.base import Scorer
     from eval.scorers.chat import ChatTemplate
 
-FIRST, SECOND = "A", "B"  # names of a prompt's two sentences in the score file, whatever the answers are
+FIRST, SECOND = "A", "B"  # names of a prompt's two sentences in score files, for any answers
 
 
 @dataclass
 class PromptParameters(TemplateParameters):
-    """Parameters of methods with prompts."""
+    """The parameters of methods with prompts."""
 
-    chat: bool | None = None  # whether to use the model's chat template; null: if its tokenizer has one
+    chat: bool | None = None  # whether to use the model's chat template; null: use it if the tokenizer has one
 
 
 @dataclass
 class AbPrompt(PromptParameters):
-    """Parameters of ab_prompt."""
+    """The parameters of ab_prompt."""
 
     seed: Seed = 1  # for drawing which sentence of each pair is A
 
@@ -49,14 +49,14 @@ class Questions:
     """The questions about P pairs from one template."""
 
     prompts: list[str]  # the user's messages
-    about: npt.NDArray[np.int64]  # (2, P) index of the prompt about the good sentence, and about the bad one
-    answers: npt.NDArray[np.int64]  # (2, P) which answer, 0 or 1, is in favour of the sentence
+    about: npt.NDArray[np.int64]  # (2, P) index of the prompt about the good and about the bad sentence of each pair
+    answers: npt.NDArray[np.int64]  # (2, P) index of the answer (0 or 1) that favours this sentence
     order: npt.NDArray[np.str_] | None = None  # (P,) whether the good sentence is A or B
 
 
 @method("yes_no", PromptParameters(), "yes_no")
 def yes_no(template: Template, pairs: pd.DataFrame, parameters: PromptParameters) -> Questions:
-    """Ask about each sentence: its score is p(Yes) / (p(Yes) + p(No)) (Ide et al. 2024, equation 4)."""
+    """Ask about each sentence. Its score is p(Yes) / (p(Yes) + p(No)) (Ide et al. 2024, equation 4)."""
     prompts = [template.fill(sentence)[0] for sentence in [*pairs["good"], *pairs["bad"]]]
     about = np.arange(len(prompts)).reshape(2, -1)
     return Questions(prompts, about, np.zeros_like(about))
@@ -64,7 +64,7 @@ def yes_no(template: Template, pairs: pd.DataFrame, parameters: PromptParameters
 
 @method("ab_prompt", AbPrompt(), "ab")
 def ab_prompt(template: Template, pairs: pd.DataFrame, parameters: AbPrompt) -> Questions:
-    """Ask which of two sentences is better: scores are their letters' shares of p(A) + p(B) (Ide et al. 2024, 3.3)."""
+    """Ask which sentence is better. A score is the share of its letter in p(A) + p(B) (Ide et al. 2024, 3.3)."""
     order = orders(pairs, parameters.seed)
     good_first = order == FIRST
     first = np.where(good_first, pairs["good"], pairs["bad"])
@@ -75,7 +75,7 @@ def ab_prompt(template: Template, pairs: pd.DataFrame, parameters: AbPrompt) -> 
 
 
 def orders(pairs: pd.DataFrame, seed: int) -> npt.NDArray[np.str_]:
-    """Draw for each pair whether the good sentence is A or B (P,). The result depends on its name and the seed only."""
+    """Draw whether the good sentence of each pair is A or B (P,), depending only on the pair's name and the seed."""
     names = zip(pairs["paradigm"], pairs["pair_id"], strict=True)
     coins = [derived_seed(None, seed, f"order:{paradigm}:{pair_id}") % 2 for paradigm, pair_id in names]
     return np.where(np.asarray(coins) == 0, FIRST, SECOND)
@@ -90,9 +90,7 @@ def chat_template_of(method: str, scorer: Scorer, chat: bool | None) -> ChatTemp
     if not scorer.answers_prompts:
         raise ConfigError(f"method={method}: {scorer.name} can't answer prompts. Leave this method out.")
     if chat and scorer.chat_template is None:
-        raise ConfigError(
-            f"method.{method}.chat=true: {scorer.name} has no chat template. For plain prompts, use chat=false."
-        )
+        raise ConfigError(f"method.{method}.chat=true: {scorer.name} has no chat template. Set it to false.")
     template = None if chat is False else scorer.chat_template
     if template is not None:
         template.check()
@@ -110,11 +108,11 @@ def ask(
     """Ask the questions of each template about P pairs.
 
     A score is the logarithm of an answer's share of the probability of both answers. The share itself would be rounded
-    to 1 if the model is very sure.
+    to 1 if the model is very confident.
 
     Returns:
-        The columns (P,) for each template, and metadata: one prompt as the model read it, the tokens of the answers,
-        and for a chat template system_role, which is False if the system message is part of the user's message.
+        The columns (P,) for each template, and metadata. The metadata contain an example of a prompt and the tokens of
+        the answers. If a chat template is used, system_role is False if it doesn't support a system message.
     """
     from eval.methods.sides import naming_the_pair
 

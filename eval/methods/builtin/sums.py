@@ -1,4 +1,4 @@
-"""Methods that add up token scores, with or without a template (Ide et al. 2024, section 3.2), and normalise them."""
+"""Define methods that sum and normalise token scores, with or without a template (Ide et al. 2024, section 3.2)."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 @dataclass
 class Penalty:
-    """Parameters of pen_lp."""
+    """The parameters of pen_lp."""
 
     alpha: Annotated[float, Meta(ge=0, le=10)] = 0.8  # exponent of the length penalty
 
 
 @dataclass
 class InTemplate(TemplateParameters):
-    """Parameters of methods that score a template with the sentence filled in."""
+    """The parameters of methods that score a template with the sentence filled in."""
 
-    scored: Literal["input", "target"] = "input"  # which tokens to score: the whole text, or only the sentence
+    scored: Literal["input", "target"] = "input"  # whether to score the whole text or only the sentence
 
 
 @dataclass
 class InTemplatePenalty(InTemplate, Penalty):
-    """Parameters of in_template_pen_lp."""
+    """The parameters of in_template_pen_lp."""
 
 
 @dataclass
 class Weights:
-    """Parameters of morcela, which the report on benchmark=ratings gives for each model."""
+    """The parameters of morcela. The report on benchmark=ratings contains fitted values for each model."""
 
-    beta: float = MISSING  # weight of the unigram log-probability; 1 gives slor if gamma is 0
-    gamma: float = MISSING  # correction for length in nats; 0 gives slor if beta is 1
+    beta: float = MISSING  # weight of the unigram log-probability
+    gamma: float = MISSING  # correction for length in nats; beta = 1 and gamma = 0 are the same as slor
 
 
 @dataclass
@@ -55,13 +55,13 @@ class Neutral:
 @method("in_template_lp", InTemplate(), "in_template")
 @method("in_template_comparative_lp", TemplateParameters(), "comparative")
 def lp(side: Side, other: Side, parameters: Any) -> FloatArray:
-    """Return the log-probability: the sum over tokens (Lau et al. 2020), after the context if there is one."""
+    """Return the log-probability, summed over tokens (Lau et al. 2020), after the context if there is one."""
     return side.lp
 
 
 @method("pll", reads=MASKED)
 def pll(side: Side, other: Side, parameters: Any) -> FloatArray:
-    """Return the pseudo-log-likelihood, with each token hidden in turn (Salazar et al. 2020, Kauf and Ivanova 2023)."""
+    """Return the pseudo-log-likelihood, masking each token in turn (Salazar et al. 2020, Kauf and Ivanova 2023)."""
     return side.lp
 
 
@@ -69,7 +69,7 @@ def pll(side: Side, other: Side, parameters: Any) -> FloatArray:
 @method("mean_pll", reads=MASKED)
 @method("in_template_mean_lp", InTemplate(), "in_template")
 def mean_lp(side: Side, other: Side, parameters: Any) -> FloatArray:
-    """Return the log-probability per token (Lau et al. 2020); NaN if no token counts."""
+    """Return the log-probability per token (Lau et al. 2020), or NaN if no token is scored."""
     return np.divide(side.lp, side.tokens, out=np.full_like(side.lp, np.nan), where=side.tokens > 0)
 
 
@@ -94,13 +94,13 @@ def pmi_lp(side: Side, other: Side, parameters: Neutral) -> FloatArray:
 @method("pen_lp", Penalty())
 @method("in_template_pen_lp", InTemplatePenalty(), "in_template")
 def pen_lp(side: Side, other: Side, parameters: Penalty) -> FloatArray:
-    """Return log-probability / ((5 + n) / 6)^alpha for n tokens (Lau et al. 2020; the penalty of Wu et al. 2016)."""
+    """Return log-probability / ((5 + n) / 6)^alpha for n tokens (Lau et al. 2020, penalty from Wu et al. 2016)."""
     return side.lp / ((5 + side.tokens) / 6) ** parameters.alpha
 
 
 @method("slor", reads=UNIGRAMS)
 def slor(side: Side, other: Side, parameters: Any) -> FloatArray:
-    """Return (log-probability - unigram log-probability) / tokens (Pauls and Klein 2012); NaN if no token counts."""
+    """Return (log-probability - unigram log-probability) / tokens (Pauls and Klein 2012), or NaN if tokens is 0."""
     from eval.scores.accuracy import morcela as weighted  # imported here so that commands start without pandas
 
     return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), 1, 0)

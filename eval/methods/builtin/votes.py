@@ -1,7 +1,7 @@
-"""Votes: the majority of predictions drawn from the templates of other methods (Ide et al. 2024, section 6).
+"""Define methods that vote with predictions from the templates of other methods (Ide et al. 2024, section 6).
 
-A prediction is a vote for the sentence with the higher score. A template whose two scores are equal doesn't vote. If
-both sentences get the same number of votes, the pair is a tie, and `ties` says how it counts, as for any method.
+A prediction is a vote for the sentence with the higher score. If the two scores of a template are equal, it doesn't
+vote. If both sentences get the same number of votes, the pair is tied, and `ties` applies as for any method.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Draws = Annotated[int, Meta(ge=1, le=10**5)]
-Drawn = dict[str, list[str]]  # method -> names of templates
+Drawn = dict[str, list[str]]  # names of templates, by method
 _NAMES = ["paradigm", "pair_id"]
 
 
 @dataclass
 class Votes:
-    """Parameters of votes."""
+    """The parameters of votes."""
 
-    voters: dict[str, Draws] = field(default_factory=dict)  # methods, and how many predictions to draw from each
-    trials: Draws = 10  # number of votes, each with predictions drawn again
+    voters: dict[str, Draws] = field(default_factory=dict)  # methods, and the number of predictions to draw from each
+    trials: Draws = 10  # number of votes; the predictions are drawn again for each
     seed: Seed = 1  # seed for drawing predictions
 
 
@@ -40,15 +40,15 @@ class Votes:
 @method("vote_mix_l3", Votes({"yes_no": 2, "in_template_lp": 3}), VOTES)
 @method("vote_l", Votes({"in_template_lp": 5}), VOTES)
 def vote(scores: Mapping[str, pd.DataFrame], parameters: Votes) -> tuple[pd.DataFrame, list[Drawn]]:
-    """Vote with predictions that are drawn, for each trial, from the templates of other methods.
+    """Vote with predictions from other methods' templates, which are drawn again for each trial.
 
     Args:
         scores: The rows of each method that votes.
         parameters: The parameters of the vote.
 
     Returns:
-        The rows of a score file, one per trial (from 1) and pair, in which good and bad are numbers of votes, and the
-        templates that were drawn for each trial.
+        The rows of a score file, and the templates that were drawn for each trial. There is one row per trial (from 1)
+        and pair, in which good and bad are numbers of votes.
     """
     import pandas as pd
 
@@ -73,8 +73,8 @@ def draws(templates: Mapping[str, list[str]], parameters: Votes) -> list[Drawn]:
     for voter, count in parameters.voters.items():
         if count > len(templates[voter]):
             raise ConfigError(
-                f"voters: can't draw {count} predictions of {voter}, because it has only {len(templates[voter])} "
-                f"templates ({', '.join(templates[voter])}). Draw at most as many."
+                f"voters.{voter}={count}: the method {voter} has only {len(templates[voter])} templates "
+                f"({', '.join(templates[voter])}). Set this to at most {len(templates[voter])}."
             )
     drawn: list[Drawn] = [{} for _ in range(parameters.trials)]
     for trial, names in enumerate(drawn):
@@ -85,7 +85,7 @@ def draws(templates: Mapping[str, list[str]], parameters: Votes) -> list[Drawn]:
 
 
 def _votes(voter: str, scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return votes (P, templates): 1 for the good sentence, -1 for the bad one or if a score is NaN, 0 for a tie."""
+    """Return votes (P, templates). 1 is a vote for the good sentence, 0 a tie, and -1 any other case, as with NaN."""
     good, bad = scores["good"], scores["bad"]
     cast = scores.assign(vote=np.where(good > bad, 1, np.where(good == bad, 0, -1)))
     table = cast.pivot(index=_NAMES, columns="template", values="vote")
@@ -93,7 +93,7 @@ def _votes(voter: str, scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFram
     if len(table) != len(pairs) or votes.isna().any(axis=None):
         other = votes.columns[votes.isna().any()].tolist() or votes.columns.tolist()
         raise RunError(
-            f"scores of {voter}: template {other[0]} was scored on other pairs than the rest. Remove the score file of "
-            f"{voter} and score again."
+            f"scores of {voter}: template {other[0]} was scored on other pairs than the other templates. Remove the "
+            f"score file of {voter}, and score again."
         )
     return votes

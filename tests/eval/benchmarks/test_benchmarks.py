@@ -68,22 +68,22 @@ def test_a_selection_of_paradigms_and_pairs_is_loaded(tmp_path):
     pairs = load_benchmark(blimp(tmp_path, paradigms=["passive_1", "principle_A_case_1"], pairs=2)).pairs
     expected = [["passive_1", "0"], ["passive_1", "1"], ["principle_A_case_1", "0"], ["principle_A_case_1", "1"]]
     assert pairs[["paradigm", "pair_id"]].to_numpy().tolist() == expected
-    with pytest.raises(ConfigError, match=r"no paradigm 'principal_A_case_2'\. Did you mean principle_A_case_2"):
+    with pytest.raises(ConfigError, match=r"principal_A_case_2: .* Did you mean principle_A_case_2"):
         load_benchmark(blimp(tmp_path, paradigms=["principal_A_case_2"]))
 
 
 def test_missing_files_raise_errors_that_name_a_remedy(tmp_path):
     for path, message in (
-        ("None/blimp", r"set PAIRSCALE_DATA to the folder that contains blimp/, or give benchmark\.path"),
-        (tmp_path / "nowhere", r"no such file, and no folder .*benchmark\.path=null to read some/set"),
+        ("None/blimp", r"PAIRSCALE_DATA .* blimp/, or .*benchmark\.path"),
+        (tmp_path / "nowhere", r"nowhere: .* no such file.*benchmark\.path=null to read some/set"),
         (tmp_path, r"folder with \*\.jsonl files"),
     ):
         with pytest.raises(InputError, match=message):
             load_benchmark(blimp(path))
     for name, values, message in (
-        ("mine", {}, r"benchmark=mine: no pairs are given\. Add benchmark\.path=FOLDER, or benchmark\.dataset=NAME"),
-        ("mine", {"form": "glue"}, r"benchmark\.form=glue: .*must be one of climp, generated, pairs, toy"),
-        ("blimp", {"dataset": "some/set"}, r"some/set from the Hugging Face Hub .* add benchmark\.path=FOLDER"),
+        ("mine", {}, r"benchmark=mine: .* Add benchmark\.path=FOLDER, or benchmark\.dataset=NAME"),
+        ("mine", {"form": "glue"}, r"benchmark\.form=glue: must be one of climp, generated, pairs, toy"),
+        ("blimp", {"dataset": "some/set"}, r"some/set .* Hugging Face hub .* benchmark\.path"),
     ):
         with pytest.raises((ConfigError, InputError), match=message):  # HF_HUB_OFFLINE is set (tests/conftest.py)
             load_benchmark(BenchmarkConfig(name=name, **values))
@@ -92,10 +92,10 @@ def test_missing_files_raise_errors_that_name_a_remedy(tmp_path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"paradigms": []}, r"benchmark\.paradigms=\[\]: name at least one paradigm, or use null for all"),
+        ({"paradigms": []}, r"benchmark\.paradigms=\[\]: .* null"),
         ({"seed": 2}, r"benchmark\.seed=2: form=pairs doesn't use this key"),
         ({"form": "climp"}, r"benchmark\.dataset=some/set: form=climp doesn't use this key"),
-        ({"language": "English"}, r"benchmark\.language=English: must be an ISO 639 code"),
+        ({"language": "English"}, r"benchmark\.language=English: .* ISO 639"),
         ({"name": "../blimp"}, r"benchmark\.name=\.\./blimp: .*name of a folder\. Use letters"),
         ({"name": "a+b"}, r"benchmark\.name=a\+b: .*name of a folder\. Use letters"),
     ],
@@ -134,12 +134,12 @@ def test_both_kinds_of_climp_files_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CLIMP.replace(",1\n", ",0\n"), r"a\.csv: line 2: label 0: must be 1 or 0 in turns"),
+        (CLIMP.replace(",1\n", ",0\n"), r"a\.csv: line 2: .* label 0 .* 1 and 0 in turn"),
         (
             CLIMP.replace("classifier_adj,我买了一条新书", "classifier_adj"),
-            r"line 3: has 4 cells, but the table has 5 columns",
+            r"line 3: this line has 4 cells, but the table has 5 columns",
         ),
-        (CLIMP[CLIMP.index("\n") + 1 :], r"a\.csv: no column '2'"),
+        (CLIMP[CLIMP.index("\n") + 1 :], r"a\.csv: .*no column '2'"),
     ],
 )
 def test_a_broken_climp_file_raises_an_error_that_names_the_line(tmp_path, text, message):

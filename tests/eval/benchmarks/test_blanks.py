@@ -42,7 +42,7 @@ def test_a_blank_before_a_cell_is_removed_also_before_a_quotation_mark(tmp_path,
     bad = "A cat, sleep." if quote else "A cat sleep."
     (tmp_path / "a.csv").write_text(f"good,bad\nA cat sleeps., {quote}{bad}{quote}\n")
     assert load(tmp_path / "a.csv")["bad"].tolist() == [bad]
-    assert "removed blanks around 1 cell" in " ".join(capfd.readouterr().err.split())
+    assert "blanks around 1 cell was removed" in " ".join(capfd.readouterr().err.split())
 
 
 def test_a_quoted_cell_is_kept_as_it_is(tmp_path, capfd):
@@ -74,7 +74,7 @@ def test_blanks_around_cells_that_are_not_quoted_are_removed(tmp_path, line, del
     (tmp_path / "a.csv").write_text(f"{line}\n", encoding="utf-8")
     rows = file_rows(tmp_path / "a.csv", delimiter, header=False)
     if cells is None:
-        with pytest.raises(InputError, match="line 1: not CSV"):
+        with pytest.raises(InputError, match="line 1 is not valid CSV"):
             list(rows)
         return
     assert [list(row.cells.values()) for row in rows] == [cells]

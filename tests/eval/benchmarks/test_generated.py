@@ -114,9 +114,9 @@ def test_labels_of_generated_benchmarks_show_their_settings():
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"language": "fr"}, "must be one of en, zh"), ({"pairs": None}, "both must be numbers"),
+        ({"language": "fr"}, "benchmark.language=fr: must be one of en, zh"), ({"pairs": None}, "benchmark.pairs=None"),
         ({"vocabulary": "study"}, "benchmark.min_count=null"),
-        ({"paradigms": ["anaphor_gender"]}, "has no paradigm 'anaphor_gender'. Did you mean anaphor_gender_agreement"),
+        ({"paradigms": ["anaphor_gender"]}, "Did you mean anaphor_gender_agreement"),
         ({"per_paradigm": 3}, "form=generated doesn't use this key"),
     ],
 )  # fmt: skip
@@ -142,7 +142,7 @@ def test_a_paradigm_that_cannot_be_drawn_fails_early():
     pairs = paradigm_of("zh", "classifier", grammar_of("zh")).pairs(
         random.Random(1), 5, lambda good, bad: draws.append(good) or "of no use"
     )
-    with pytest.raises(Exhausted, match=r"no more than 0 pairs can be drawn; .* of no use"):
+    with pytest.raises(Exhausted, match=r"0 pairs .* of no use"):
         next(pairs)
     assert len(draws) < ATTEMPTS / 4
 

@@ -71,7 +71,7 @@ def test_own_pairs_under_the_name_of_a_published_benchmark_are_reported(tmp_path
 def test_pairs_of_identical_sentences_are_reported(tmp_path):
     some = "good,bad,paradigm\nA cat sleeps.,A cat  sleeps. ,p\nA cat sleeps.,A cat sleep.,p\nA dog.,A dog.,p\n"
     (note,) = load_benchmark(table(tmp_path, some)).notes
-    assert note == "1 of 3 pairs have the same sentence twice, so every model ties: p 2."
+    assert note == "1 of 3 pairs have two equal sentences, so every model ties: p 2."
 
 
 def test_tables_without_a_header_are_read_as_those_of_clams(tmp_path):
@@ -81,7 +81,7 @@ def test_tables_without_a_header_are_read_as_those_of_clams(tmp_path):
     assert pairs["good"].tolist() == ["the author laughs", "the pilots smile"]
     assert pairs["bad"].tolist() == ["the author laugh", "the pilots smiles"]
     assert set(pairs["paradigm"]) == {"simple_agrmt"}
-    with pytest.raises(InputError, match=r"The columns are: True, the author laughs\. .* benchmark\.header"):
+    with pytest.raises(InputError, match=r"The columns are True, the author laughs\. .* benchmark\.header"):
         load_benchmark(table(tmp_path, text, "simple_agrmt.txt"))
 
 

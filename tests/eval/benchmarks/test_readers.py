@@ -156,7 +156,7 @@ def test_prefix_fields_determine_the_methods_of_a_pair(tmp_path):
 
 def test_quotes_can_be_read_as_text(tmp_path):
     (tmp_path / "a.tsv").write_text('good\tbad\n"Go!" he said.\t"Go!" he say.\n')
-    with pytest.raises(InputError, match=r"a\.tsv: line 2: not CSV .* benchmark\.quotes=false"):
+    with pytest.raises(InputError, match=r"a\.tsv: line 2 .*CSV.* benchmark\.quotes=false"):
         load(tmp_path / "a.tsv")
     assert load(tmp_path / "a.tsv", quotes=False)["good"].tolist() == ['"Go!" he said.']
 
@@ -164,31 +164,35 @@ def test_quotes_can_be_read_as_text(tmp_path):
 CSV = b"good,bad,n\nA dog.,A dogs.,1\n"
 # File, content, and what the message must name.
 BAD_FILES = [
-    ("a.csv", CSV + b"caf\xe9,b,2\n", r"a\.csv:3: .* UTF-8"),
-    ("a.csv", CSV + b'"A cat,A cats.,2\nB,C,3\n', r"line 3: not CSV .* benchmark\.quotes=false"),
-    ("a.csv", CSV + b'"A\ncat.","A\ncats.",2\nA cow.,A cows.\n', r"line 6: has 2 cells, but the table has 3 columns"),
-    ("a.csv", CSV + b"A cat, too.,A cats.,2\n", r"line 3: has 4 cells, but the table has 3 columns"),
+    ("a.csv", CSV + b"caf\xe9,b,2\n", r"a\.csv:3: not UTF-8"),
+    ("a.csv", CSV + b'"A cat,A cats.,2\nB,C,3\n', r"line 3 .*CSV.* benchmark\.quotes=false"),
+    (
+        "a.csv",
+        CSV + b'"A\ncat.","A\ncats.",2\nA cow.,A cows.\n',
+        r"line 6: .* has 2 cells, but the table has 3 columns",
+    ),
+    ("a.csv", CSV + b"A cat, too.,A cats.,2\n", r"line 3: .* has 4 cells, but the table has 3 columns"),
     ("a.csv", b"good,bad,good\na,b,c\n", r"line 1: two columns are named good"),
-    ("a.csv", b"good,bad\n", r"a\.csv: has no rows"),
-    ("a.jsonl", b"\n \n", r"a\.jsonl: has no rows"),
-    ("a.parquet", parquet([{"good": "a"}][:0]), r"a\.parquet: has no rows"),
+    ("a.csv", b"good,bad\n", r"a\.csv: .*no rows"),
+    ("a.jsonl", b"\n \n", r"a\.jsonl: .*no rows"),
+    ("a.parquet", parquet([{"good": "a"}][:0]), r"a\.parquet: .*no rows"),
     ("a.csv", b"good;bad\na;b\n", r"no column good or .*benchmark\.delimiter"),
     ("a.csv", b"good,bad,sentence_bad\na,b,c\n", r"both bad and sentence_bad"),
     ("a.csv", CSV + b"A cat., ,2\n", r"line 3: bad is ''"),
     ("a.csv", b"good,bad,paradigm\na,b,\n", r"line 2: paradigm is ''"),
-    ("a.csv", CSV + b"A\0 cat.,A cats.,2\n", r"line 3: good is 'A\\x00 cat\.'"),
-    ("a.csv", b"good,bad,pair_id\na,b,7\nc,d,7\n", r"line 3: .* two pairs 7"),
-    ("a.csv", b"good,bad,paradigm,phenomenon\na,b,p,x\nc,d,p,y\n", r"Paradigm p is in the phenomena x and y"),
+    ("a.csv", CSV + b"A\0 cat.,A cats.,2\n", r"line 3: good .* 'A\\x00 cat\.'"),
+    ("a.csv", b"good,bad,pair_id\na,b,7\nc,d,7\n", r"line 3: .* id 7"),
+    ("a.csv", b"good,bad,paradigm,phenomenon\na,b,p,x\nc,d,p,y\n", r"paradigm p .* phenomena x and y"),
     ("a.csv", b"good,bad,one_prefix_method\na,b,yes\n", r"one_prefix_method is 'yes', but must be true or false"),
-    ("a.csv.gz", gzip.compress(CSV * 99)[:-9], r"a\.csv\.gz: .* to its end"),
-    ("a.jsonl", b'{"good": "a", "bad": "b"}\n{"good"\n', r"a\.jsonl: line 2: this line is not JSON"),
-    ("a.jsonl", b'["a", "b"]\n', r"line 1: is a JSON list"),
-    ("a.jsonl", b"[" * 99_999, r"a\.jsonl: line 1: this line is not JSON"),
+    ("a.csv.gz", gzip.compress(CSV * 99)[:-9], r"a\.csv\.gz: cannot be read to its end"),
+    ("a.jsonl", b'{"good": "a", "bad": "b"}\n{"good"\n', r"a\.jsonl: line 2: this line is not valid JSON"),
+    ("a.jsonl", b'["a", "b"]\n', r"line 1: .* list"),
+    ("a.jsonl", b"[" * 99_999, r"a\.jsonl: line 1: this line is not valid JSON"),
     ("a.jsonl", b'{"good": "a", "bad": NaN}\n', r"line 1: bad is None"),
-    ("a.jsonl", rb'{"good": "a", "bad": "b", "pair_id": "\ud800"}', r"pair_id is '\\ud800'"),
+    ("a.jsonl", rb'{"good": "a", "bad": "b", "pair_id": "\ud800"}', r"pair_id .* '\\ud800'"),
     ("a.jsonl", b'{"good": "a", "bad": "b", "pair_id": 1.5}', r"pair_id is 1\.5"),
     ("a.jsonl", b'{"good": [%b1], "bad": "b"}' % (b"1," * 99), r"good is \[1, .{60,75}\.\.\."),
-    ("a.parquet", parquet([{"good": "a"}])[:-9], r"a\.parquet: this is not a readable Parquet"),
+    ("a.parquet", parquet([{"good": "a"}])[:-9], r"a\.parquet: this file can't be read as Parquet"),
     ("a.parquet", parquet([{"good": "a", "bad": 3.0}]), r"row 1: bad is 3\.0"),
 ]
 
@@ -209,12 +213,12 @@ TURNS = LABELLED.replace("pair_id", "n")
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (LABELLED.replace("A dogs.,0", "A dogs.,1"), "line 3: its pair has 2 good and 0 bad sentences"),
-        (LABELLED.replace("A cats.,0,y,p", "A cats.,0,y,q"), "line 4: its pair has 1 good and 0 bad sentences"),
-        (LABELLED.replace("A cat.,1", "A cat.,2"), "line 4: label 2: must be 1 or 0"),
+        (LABELLED.replace("A dogs.,0", "A dogs.,1"), "line 3: .* 2 good and 0 bad sentences"),
+        (LABELLED.replace("A cats.,0,y,p", "A cats.,0,y,q"), "line 4: .* 1 good and 0 bad sentences"),
+        (LABELLED.replace("A cat.,1", "A cat.,2"), "line 4: .* label 2 "),
         (LABELLED.replace("A cats.", ""), "line 5: text is ''"),
-        (TURNS.replace("dogs.,0,x,p", "dogs.,0,x,q"), "line 3: label 0: must be 1 or 0 in turns"),
-        (TURNS.replace("A cats.,0,y,p\n", ""), "line 4: its pair has 1 good and 0 bad sentences"),
+        (TURNS.replace("dogs.,0,x,p", "dogs.,0,x,q"), "line 3: .* label 0 .* 1 and 0 in turn"),
+        (TURNS.replace("A cats.,0,y,p\n", ""), "line 4: .* 1 good and 0 bad sentences"),
     ],
 )
 def test_labels_that_do_not_form_pairs_raise_errors(tmp_path, text, message):
@@ -232,32 +236,32 @@ def test_files_are_chosen_by_patterns_and_unusable_ones_raise_errors(tmp_path):
     assert load(tmp_path)["paradigm"].tolist() == ["b"]
     assert load(tmp_path, files=["**/*.jsonl", "b.*"])["paradigm"].tolist() == ["a", "b"]
     (tmp_path / "c.csv").write_text("good,bad\na,b\n")
-    with pytest.raises(ConfigError, match=r"has \.csv and \.jsonl files\. Choose one kind, .*benchmark\.files"):
+    with pytest.raises(ConfigError, match=r"contains \.csv and \.jsonl files\. Choose one kind, .*benchmark\.files"):
         load(tmp_path)
     for values, message in (
         ({"files": ["*.tsv"]}, r"folder with \*\.tsv files"),
-        ({"files": ["/etc/*"]}, r"benchmark\.files=\['/etc/\*'\]: must be patterns relative to the folder"),
-        ({"files": [""]}, r"benchmark\.files=\[''\]: must be patterns relative to the folder"),
-        ({"subset": "x"}, r"benchmark\.subset=x: this is for data sets of the hub"),
-        ({"files": ["b.*"], "columns": {"good": "text"}}, r"no column 'text' \(benchmark\.columns\.good\)"),
+        ({"files": ["/etc/*"]}, r"benchmark\.files=\['/etc/\*'\]: .* patterns"),
+        ({"files": [""]}, r"benchmark\.files=\[''\]: .* patterns"),
+        ({"subset": "x"}, r"benchmark\.subset=x: this setting is for data sets on the hub"),
+        ({"files": ["b.*"], "columns": {"good": "text"}}, r"no column 'text', .*benchmark\.columns\.good"),
     ):
         with pytest.raises((ConfigError, InputError), match=message):
             load(tmp_path, **values)
     for name in ("a.xlsx", "a.parquet.gz"):
         (tmp_path / name).touch()
-        with pytest.raises(ConfigError, match=rf"benchmark\.path=.*{name}: must end in \.csv, \.jsonl"):
+        with pytest.raises(ConfigError, match=rf"benchmark\.path=.*{name}: .* \.csv, \.jsonl"):
             load(tmp_path / name)
 
 
 @pytest.mark.parametrize("columns", [{"sentence": "a"}, {"sentence": "a", "label": "b", "good": "c"}])
 def test_invalid_columns_raise_errors(columns):
-    with pytest.raises(ConfigError, match=r"give good and bad .*, or sentence and label"):
+    with pytest.raises(ConfigError, match=r"good and bad .* sentence and label"):
         ColumnsConfig(**columns)
 
 
 @pytest.mark.parametrize("values", [{"delimiter": ", "}, {"delimiter": '"'}, {"labels": ["1"]}, {"labels": ["a", "A"]}])
 def test_invalid_delimiters_and_labels_raise_errors(values):
-    with pytest.raises(ConfigError, match=rf"benchmark\.{next(iter(values))}=.*: must be"):
+    with pytest.raises(ConfigError, match=rf"benchmark\.{next(iter(values))}=.*: "):
         own_benchmark("a.csv", **values)
 
 
@@ -277,9 +281,7 @@ def test_a_data_set_of_the_hub_is_read_or_raises_one_line_errors(monkeypatch):
     expected = [["a", "0", "0."], ["a", "1", "1."], ["b", "0", "B."]]
     assert pairs[["paradigm", "pair_id", "good"]].to_numpy().tolist() == expected
     assert requests == [("some/set", subset, "test", "v1") for subset in "ab"]
-    with pytest.raises(
-        ConfigError, match=r"some/set: a: has the splits train, test\. Choose one: benchmark\.split=NAME"
-    ):
+    with pytest.raises(ConfigError, match=r"some/set: a: .* splits train, test\. Add benchmark\.split=NAME"):
         load_benchmark(BenchmarkConfig(**hub))
     rows["a"][1]["bad"] = None
     with pytest.raises(InputError, match=r"some/set: a: row 2: bad is None"):
@@ -291,9 +293,7 @@ def test_a_data_set_of_the_hub_is_read_or_raises_one_line_errors(monkeypatch):
         raise RuntimeError("Dataset scripts are no longer supported\nmore")
 
     monkeypatch.setattr("datasets.get_dataset_config_names", broken)
-    with pytest.raises(
-        InputError, match=r"cannot load some/set from the Hugging Face Hub .* add benchmark\.path"
-    ) as error:
+    with pytest.raises(InputError, match=r"some/set .* Hugging Face hub .* benchmark\.path") as error:
         load_benchmark(BenchmarkConfig(**hub))
     assert "\n" not in str(error.value)
 

@@ -145,7 +145,7 @@ def test_min_count_excludes_the_rare_words_of_a_file_with_counts(tmp_path, count
     assert min(counts[word] for word in words_of_pairs) >= 8
     assert loaded.origin["vocabulary"]["words"] == sum(count >= 8 for count in counts.values())
     assert loaded.origin["min_count"] == 8
-    with pytest.raises(ConfigError, match=r"min_count=1000000: no word of .* occurs so often"):
+    with pytest.raises(ConfigError, match=r"min_count=1000000: no word of .*"):
         load_benchmark(benchmark(vocabulary=file, min_count=10**6))
 
 
@@ -179,7 +179,7 @@ def test_paradigms_that_a_vocabulary_cannot_fill_are_left_out(tmp_path):
     more = load_benchmark(benchmark(**settings | {"paradigms": names[:1], "pairs": LEAST_PAIRS + 50}))
     assert more.pairs["good"].tolist()[:5] == loaded.pairs["good"].tolist()
     vocabulary(tmp_path, ["the"])
-    with pytest.raises(InputError, match=r"no paradigm has 200 pairs\. For example, anaphor_gender_agreement: "):
+    with pytest.raises(InputError, match=r"no paradigm has 200 pairs\. .* anaphor_gender_agreement: "):
         load_benchmark(benchmark(**settings))
 
 
@@ -231,12 +231,12 @@ def test_vocabularies_that_cannot_be_used_raise_errors(configs, tmp_path):
             ConfigError,
             "hf was not trained on a sample",
         ),
-        (of_study | {"min_count": 10_000}, {}, ConfigError, "no word occurs so often in each sample"),
+        (of_study | {"min_count": 10_000}, {}, ConfigError, "min_count=10000: .* every sample"),
     ):
         with pytest.raises(error, match=message):
             with_words(values | change, tmp_path, **more)
     for line in ("a cat", "the\tx"):
-        with pytest.raises(InputError, match=r"mine\.tsv:1: must be a word"):
+        with pytest.raises(InputError, match=r"mine\.tsv:1: .* word"):
             read_vocabulary(tmp_path.joinpath(vocabulary(tmp_path, [line])), "en")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="can't be read"):
         read_vocabulary(tmp_path / "nowhere", "en")

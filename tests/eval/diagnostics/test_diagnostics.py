@@ -148,14 +148,14 @@ def test_a_broken_row_raises_an_error_that_names_the_line(folder, name, old, new
 
 
 def test_missing_folders_and_invalid_settings_raise_errors(tmp_path):
-    with pytest.raises(InputError, match=r"benchmark\.path=.*there is no file ROLE-88\.tsv"):
+    with pytest.raises(InputError, match=r"benchmark\.path=.*no file ROLE-88\.tsv"):
         load_questions(config("role", tmp_path / "nowhere"))
-    with pytest.raises(InputError, match=r"set PAIRSCALE_DATA to the folder that contains lm_diagnostics/CPRAG-102/"):
+    with pytest.raises(InputError, match=r"PAIRSCALE_DATA .* lm_diagnostics/CPRAG-102/"):
         load_questions(compose("eval", ["benchmark=cprag", "paths.data=null"]).benchmark)
     for override, message in (
-        ("benchmark.quote_marks=none", r"benchmark\.quote_marks=none: .*must be one of as_published, straight"),
-        ("benchmark.top_words=0", r"benchmark\.top_words=0: .*must be .*from 1"),
-        ("benchmark.shuffles=2", r"benchmark\.seed=null with benchmark\.shuffles=2: must be a number"),
+        ("benchmark.quote_marks=none", r"benchmark\.quote_marks=none: must be one of as_published, straight"),
+        ("benchmark.top_words=0", r"benchmark\.top_words=0: must be .*from 1"),
+        ("benchmark.shuffles=2", r"benchmark\.seed=null: benchmark\.shuffles=2"),
     ):
         with pytest.raises(ConfigError, match=message):
             compose("eval", ["benchmark=role", override])

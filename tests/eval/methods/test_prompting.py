@@ -176,7 +176,7 @@ def test_prompting_with_or_without_the_chat_template_can_be_forced():
     assert (plan.metadata()["parameters"]["chat"], yes_no(judge).metadata()["parameters"]["chat"]) == (False, True)
     with pytest.raises(ConfigError, match=r"method\.yes_no\.chat=true: m has no chat template"):
         yes_no(scorer(byte_level()), chat=True)
-    with pytest.raises(ConfigError, match=r"policy\.context=eos can't be combined with a chat template"):
+    with pytest.raises(ConfigError, match=r"policy\.context=eos: .* chat template"):
         judge_with(judge, yes_no(judge), scoring_policy=policy(context="eos"))
 
 
@@ -211,7 +211,7 @@ def test_models_and_answers_that_cannot_be_used_are_rejected():
         yes_no(SimpleNamespace(answers_prompts=False, masked=False, name="m"))
     masked = object.__new__(MaskedScorer)
     for method in ("yes_no", "in_template_lp", "vote_p"):
-        with pytest.raises(ConfigError, match=rf"method={method} doesn't work with this model, which is masked.*pll"):
+        with pytest.raises(ConfigError, match=rf"method={method} doesn't work .* masked .*pll"):
             MethodUse.of(method, compose("eval", [f"method=[{method}]"]).method[method], masked, "en")
 
 
@@ -280,7 +280,7 @@ def test_probabilities_near_one_do_not_tie():
     ],
 )
 def test_a_bad_chat_template_raises_a_one_line_error(template, message):
-    with pytest.raises(ConfigError, match=rf"m: the model's chat template fails .*{message}.*chat=false"):
+    with pytest.raises(ConfigError, match=rf"m: the model's chat template .*{message}.*chat=false"):
         yes_no(chatting(template))
 
 
@@ -300,7 +300,5 @@ def test_sentences_of_unknown_words_only_raise_an_error():
     """A model of another language would give all sentences equal scores."""
     judge = own_scorer(random_model(LSTM), 100)
     plan = MethodUse("lp", NoParameters())
-    with pytest.raises(
-        InputError, match=r"m: none of the 2 texts, such as '猫在睡', contains a token that the model knows"
-    ):
+    with pytest.raises(InputError, match=r"m: all tokens of all 2 texts, such as '猫在睡', are unknown"):
         judge_pairs(judge, pairs(("猫在睡", "狗在睡")), [plan], policy())

@@ -77,9 +77,7 @@ def test_voters_are_drawn_without_replacement_in_the_proportions_of_the_paper(me
         assert draws(names, Votes(config.voters, seed=2)) != samples
         counts = Counter(name for voters in draws(names, Votes(config.voters, 2000, 3)) for name in voters["yes_no"])
         assert all(abs(counts[name] / 2000 - balance[0] / 5) < 0.04 for name in FIVE)
-    with pytest.raises(
-        ConfigError, match=r"voters: can't draw 5 predictions of yes_no, .* only 3 templates \(a, b, c\)"
-    ):
+    with pytest.raises(ConfigError, match=r"voters\.yes_no=5: .* only 3 templates \(a, b, c\)"):
         draws({"yes_no": list("abc")}, Votes({"yes_no": 5}))
 
 
@@ -137,7 +135,7 @@ def test_changed_templates_are_scored_again_with_the_votes_that_count_them(confi
         return {name for name, at in times().items() if at != before.get(name)}
 
     assert len(scored_anew(config)) == 7  # five methods, items and tokens
-    assert "standard deviation across templates or trials" in " ".join(capsys.readouterr().out.split())
+    assert "standard deviation over templates or trials" in " ".join(capsys.readouterr().out.split())
     rows, metadata = read_scores(path_of(run, "yes_no"))
     assert set(rows.groupby("template").size()) == {6}
     assert len(metadata["templates"]["templates"]) == len(set(rows["template"])) == 5

@@ -75,12 +75,12 @@ def with_change(place, value, **of):
     [
         ("", "as JSON"),
         ("[" * 100_000, "nested too deeply"),
-        ("[]", "$: expected object, got array. Must be a file that a form's page saved"),
+        ("[]", "$: expected object, got array. Use a file that a form's page saved"),
         ({"schema": "other", "version": 2}, "$.schema: invalid enum value"),
         (content(version=1), "version 1, but pairscale reads version 2"),
         (content(rater=EVIL), "$.rater: expected str matching"),
         (content(benchmark=EVIL), "$.benchmark: expected str matching"),
-        (" " * (MAX_BYTES + 1), "too large for a file of answers"),
+        (" " * (MAX_BYTES + 1), "larger than"),
         (content(digest="7"), "$.digest: expected 64 hexadecimal digits"),
         (content(answers=[]), "$.answers: expected array of length >= 1"),
         (with_change(["answers", 0, "chosen"], "third"), "$.answers[0].chosen: invalid enum value 'third'"),
@@ -99,12 +99,12 @@ def test_a_bad_file_of_answers_raises_a_one_line_error(tmp_path, one, message):
 
 
 def test_answers_that_are_missing_or_on_other_pairs_are_rejected(tmp_path):
-    with pytest.raises(InputError, match=f"people: no files of answers .* in {tmp_path}"):
+    with pytest.raises(InputError, match=f"people={tmp_path}"):
         read_answers([str(tmp_path)])
-    with pytest.raises(InputError, match=r"about blimp \(pairs adadadad\), but must be about blimp \(pairs bebebebe\)"):
+    with pytest.raises(InputError, match=r"about blimp \(pairs adadadad\), but .* blimp \(pairs bebebebe\)"):
         count(write_answers(tmp_path, content(digest="ad" * 32)))
     for changed in (["answers", 0, "first"], ["answers", 0, "pair_id"], ["answers", 0, "paradigm"]):
-        with pytest.raises(InputError, match="damaged: blimp has no such pair"):
+        with pytest.raises(InputError, match=r"damaged, .* blimp .* pair"):
             count(write_answers(tmp_path, with_change(changed, "another")))
 
 
@@ -122,7 +122,7 @@ def test_notes_list_the_answers_that_do_not_count(tmp_path):
     for options, raters in ((["max_failed_checks=1"], 2), (["max_failed_checks=2", "native_only=false"], 4)):
         assert count(paths, *(f"questionnaire.{option}" for option in options))[0]["rater"].nunique() == raters
     with pytest.raises(
-        InputError, match=r"none of the answers about blimp counts\. Left out 6 answers .*: not a native"
+        InputError, match=r"none of the answers about blimp can be used\. Left out 6 answers .*: not a native"
     ):
         count([f"{tmp_path}/3.json"])
 

@@ -117,15 +117,15 @@ def test_unknown_words_the_end_symbol_and_empty_texts_are_marked():
 def test_a_model_without_a_begin_symbol_needs_model_begin():
     tokenizer = lower_case()
     network = with_random_weights(gpt2, tokenizer)
-    with pytest.raises(ConfigError, match=r"neither BOS nor EOS.*model\.begin=TOKEN"):
+    with pytest.raises(ConfigError, match=r"no BOS and no EOS.*model\.begin=TOKEN"):
         causal_scorer(network, tokenizer, 100)
-    with pytest.raises(ConfigError, match=r"model\.begin=\[BEGIN\]: the tokenizer of m has no such token"):
+    with pytest.raises(ConfigError, match=r"model\.begin=\[BEGIN\]: m has no such token"):
         causal_scorer(network, tokenizer, 100, begin="[BEGIN]")
     scorer = causal_scorer(network, tokenizer, 100, begin="[END]")
     (scores,) = scorer.score(["The cat"], policy())
     ids = tokenizer("The cat")["input_ids"]
     assert scores.logprobs == pytest.approx(nats(network, [1], ids), abs=1e-5)
-    with pytest.raises(ConfigError, match=r"policy\.score_eos=true: the tokenizer of m has no end symbol.*false"):
+    with pytest.raises(ConfigError, match=r"policy\.score_eos=true: the tokenizer of m has no <eos>.*false"):
         scorer.score(["The cat"], policy(score_eos=True))
 
 
@@ -136,7 +136,7 @@ def test_a_bidirectional_model_is_rejected_as_causal():
         block.attn.is_causal = False
     bidirectional.config._attn_implementation = "eager"
     bidirectional.transformer.h[0].attn.forward = lambda hidden_states, **_: (hidden_states.flip(1), None)
-    with pytest.raises(ConfigError, match=r"m isn't a causal model.* tokens after it"):
+    with pytest.raises(ConfigError, match=r"m: .*isn't a causal model.* later tokens"):
         causal_scorer(bidirectional, tokenizer, 100)
 
 

@@ -71,7 +71,7 @@ def test_the_first_token_is_predicted_even_if_the_tokenizer_adds_no_symbol_befor
 def test_code_runs_only_if_trusted_and_its_errors_are_one_line(tmp_path):
     folder = tmp_path / "own"
     own_code(folder, 0, word_pieces())
-    with pytest.raises(InputError, match=r"needs code that comes with it.*model\.trust_remote_code=true"):
+    with pytest.raises(InputError, match=r"its own code.*model\.trust_remote_code=true"):
         load_pretrained(config(folder), Execution(500))
     with pytest.raises(ConfigError, match=r"a masked model \(OwnForMaskedLM\)\. Use model=hf_masked"):
         load_pretrained(config(folder, kind="causal", trust_remote_code=True), Execution(500))

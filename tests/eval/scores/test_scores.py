@@ -61,13 +61,13 @@ def test_items_can_have_missing_columns(tmp_path):
 
 def test_damaged_score_files_raise_one_line_errors(tmp_path):
     path = tmp_path / "lp.parquet"
-    with pytest.raises(RunError, match=r"score file not found"):
+    with pytest.raises(RunError, match=r"this score file doesn't exist"):
         read_scores(path)
     write_scores(path, pd.DataFrame([ROW]), ABOUT)
     path.write_bytes(path.read_bytes()[:-40])
     for read in (read_scores, read_metadata):
         with pytest.raises(
-            RunError, match=r"lp\.parquet: this file is damaged .*; remove the file to score again"
+            RunError, match=r"lp\.parquet: this file is damaged .* Remove this file and score again"
         ) as error:
             read(path)
         assert "\n" not in str(error.value)
@@ -76,10 +76,10 @@ def test_damaged_score_files_raise_one_line_errors(tmp_path):
         read_scores(path)
     other_version = pa.table({"a": [1]}).replace_schema_metadata({"pairscale": '{"version": 99}'})
     pq.write_table(other_version, path)
-    with pytest.raises(RunError, match=r"version 99, but .* version 1\. Remove the file to score again"):
+    with pytest.raises(RunError, match=r"version 99, but .* version 1\. Remove this file and score again"):
         read_scores(path)
     pq.write_table(other_version.replace_schema_metadata({"pairscale": json.dumps({"version": 1} | ABOUT)}), path)
-    with pytest.raises(RunError, match=r"the columns pair_id, .* are missing"):
+    with pytest.raises(RunError, match=r"no column pair_id, "):
         read_scores(path)
 
 

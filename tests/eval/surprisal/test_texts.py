@@ -67,13 +67,13 @@ def test_a_table_of_words_keeps_its_columns_and_regions(tmp_path):
     ("name", "content", "message"),
     [
         ("a.txt", "\n \n", "text=.*a.txt: this file contains no text"),
-        ("a.csv", "text\n", "a.csv: has no rows"),
-        ("a.csv", "sentence\nThe cats.\n", r"a\.csv: no column 'text'\. Set .* to one of the columns: sentence"),
+        ("a.csv", "text\n", "a.csv: this table has no rows"),
+        ("a.csv", "sentence\nThe cats.\n", r"a\.csv: .*no column 'text'\. Set .*: sentence"),
         ("a.csv", "text\n \n", r"a\.csv: line 2: text is ''"),
-        ("a.csv", "word\nThe\n", r"a\.csv: no column 'text_id'\. Set .* to one of the columns: word"),
+        ("a.csv", "word\nThe\n", r"a\.csv: .*no column 'text_id'\. Set .*: word"),
         ("a.jsonl", '{"text": 5}', r"a\.jsonl: line 1: text is 5"),
         ("a.csv", "text_id,word,unk,unk_given\n1,The,a,b\n", r"a\.csv: column unk would .* unk_given"),
-        ("a.doc", "x", r"text=.*a\.doc: must end in \.csv"),
+        ("a.doc", "x", r"text=.*a\.doc: .* \.csv"),
     ],
 )
 def test_bad_files_are_refused(tmp_path, name, content, message):
@@ -82,7 +82,7 @@ def test_bad_files_are_refused(tmp_path, name, content, message):
 
 
 def test_missing_files_and_columns_are_refused(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match=r"none\.txt: this file doesn't exist"):
         read_texts(tmp_path / "none.txt", SurprisalConfig())
     with pytest.raises(InputError, match="no column 'document'"):
         read_texts(written(tmp_path, "a.csv", "text\nThe cats.\n"), DOCUMENTS)

@@ -55,14 +55,12 @@ def test_regions_are_where_their_text_is(contents):
 
 
 def test_folders_without_suites_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"benchmark\.path=.* must have suites"):
+    with pytest.raises(InputError, match=r"benchmark\.path=.* suites"):
         load_suites(str(tmp_path))
-    with pytest.raises(ConfigError, match=r"benchmark=syntaxgym: no path is set\. Add benchmark\.path=FOLDER"):
+    with pytest.raises(ConfigError, match=r"benchmark=syntaxgym: .* Add benchmark\.path=FOLDER"):
         load_suites(None)
     write_suites(tmp_path)
-    with pytest.raises(
-        ConfigError, match=r"benchmark\.suites: there is no suite 'x' in .*\. It has cleft_mini, number_mini"
-    ):
+    with pytest.raises(ConfigError, match=r"benchmark\.suites=x: .* cleft_mini, number_mini"):
         load_suites(str(tmp_path), ["x"])
     (tmp_path / "again.json").write_text(json.dumps(AGREEMENT))
     with pytest.raises(InputError, match=r"suites .* with different names"):
@@ -76,20 +74,20 @@ def test_folders_without_suites_are_refused(tmp_path):
         (["meta"], {}, r"\$\.meta: .*missing"),
         (["items"], [], r"\$\.items: "),
         (["predictions", 0, "type"], "code", r"\$\.predictions\[0\]\.type: "),
-        (["predictions", 0, "formula"], "(3;%x%)<1", r"region 3 of x; there is none"),
-        (["predictions", 0, "formula"], "(*;%x%)<1", r"of x; there is none"),
-        (["predictions", 0, "formula"], "(5;%sing%)<1", r"region 5 of sing; there is none"),
+        (["predictions", 0, "formula"], "(3;%x%)<1", r"region 3 of condition x"),
+        (["predictions", 0, "formula"], "(*;%x%)<1", r"of condition x"),
+        (["predictions", 0, "formula"], "(5;%sing%)<1", r"region 5 of condition sing"),
         (["predictions", 0, "formula"], "exec", r"'exec' is not a formula"),
-        (["region_meta"], {"1": "a", "2": "b", "3": "c", "5": "d"}, r"the regions of region_meta \(1 to 4\)"),
-        (["items", 1, "conditions", 0, "condition_name"], "x", r"wrong: item 2, condition sing, region 1"),
-        (["items", 1, "conditions", 0, "regions"], [], r"wrong: item 2, condition sing, region 1"),
-        (["items", 0, "conditions"], [], r"each item must have the same conditions"),
+        (["region_meta"], {"1": "a", "2": "b", "3": "c", "5": "d"}, r"region_meta \(1 to 4\)"),
+        (["items", 1, "conditions", 0, "condition_name"], "x", r"item 2, condition sing, region 1"),
+        (["items", 1, "conditions", 0, "regions"], [], r"item 2, condition sing, region 1"),
+        (["items", 0, "conditions"], [], r"the same conditions for each item"),
         (
             ["items", 1, "conditions", 0, "regions"],
             [{"region_number": n, "content": " "} for n in (1, 2, 3, 4)],
             "no text",
         ),
-        (["items", 1, "item_number"], 1, r"wrong: item 1, condition plural, region 1"),
+        (["items", 1, "item_number"], 1, r"item 1, condition plural, region 1"),
     ],
 )
 def test_others_are_refused(tmp_path, place, value, message):
@@ -107,8 +105,8 @@ def test_others_are_refused(tmp_path, place, value, message):
     ("override", "message"),
     [
         ("benchmark.pairs=3", r"benchmark\.pairs=3: form=syntaxgym doesn't use this key"),
-        ("benchmark.suites=[]", r"benchmark\.suites=\[\]: name at least one suite"),
-        ("benchmark.name=mine", r"benchmark\.name=mine: .*must be one of syntaxgym"),
+        ("benchmark.suites=[]", r"benchmark\.suites=\[\]: .* null"),
+        ("benchmark.name=mine", r"benchmark\.name=mine: must be one of syntaxgym"),
     ],
 )
 def test_values_for_benchmarks_of_pairs_are_refused(override, message):
