@@ -41,7 +41,7 @@ BESIDE = {
 EXPENDABLE = ("pairs", "items", "contexts", "ties", "no <unk>", "known")
 _TIES = {
     "wrong": "Ties count as errors.",
-    "half": "Ties count as half correct, and those of k options as 1/k.",
+    "half": "Ties count as half correct (1/k for k options).",
     "right": "Ties count as correct.",
     "random": "Ties are broken at random.",
 }
