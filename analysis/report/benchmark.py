@@ -106,6 +106,11 @@ class BenchmarkResults:
         return benchmark_name(self.label)
 
     @property
+    def has_choices(self) -> bool:
+        """Whether there are more than two options, so that an item isn't a minimal pair."""
+        return self.chance < 0.5
+
+    @property
     def benchmark(self) -> str:
         """The name of the benchmark, which is the label without scoring settings."""
         return self.label.partition("+")[0]

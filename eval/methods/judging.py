@@ -150,9 +150,10 @@ def judge_pairs(
             target = getattr(use.config, "scored", "input") == "target"
             sides = both_sides(pairs, texts, list(map(within, scores, spans)), skip, unigrams) if target else whole
             if (neutral := getattr(use.config, "neutral", None)) is not None:
-                texts, starts = with_contexts(_filled(template, pairs)[0], pairs, neutral)
-                after = both_sides(pairs, texts, _scored(scorer, texts, policy, starts), skip, unigrams, starts)
-                sides = tuple(dataclasses.replace(side, neutral=of) for side, of in zip(sides, after, strict=True))
+                read, at = with_contexts(_filled(template, pairs)[0], pairs, neutral)
+                after = both_sides(pairs, read, _scored(scorer, read, policy, at), skip, unigrams, at)
+                good, bad = (dataclasses.replace(side, neutral=of) for side, of in zip(sides, after, strict=True))
+                sides = good, bad
             columns[use.method, template] = summed(use.method, use.config, *sides)
     for use in [use for use in uses if use.reads in PROMPTS]:
         score = methods()[use.method].score

@@ -49,11 +49,11 @@ def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong", rivals
         rivals: The numbers k - 1 (P,).
     """
     good, bad = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
-    worth = {"wrong": 0.0, "half": 1 / (1 + np.asarray(rivals, dtype=np.float64)), "right": 1.0}
+    worth: dict[str, Any] = {"wrong": 0.0, "half": 1 / (1 + np.asarray(rivals, dtype=np.float64)), "right": 1.0}
     return np.where(good > bad, 1.0, np.where(tied(good, bad), worth[ties], 0.0))
 
 
-def outcomes(scores: Mapping[str, Any], ties: str | None = None) -> FloatArray:
+def outcomes(scores: pd.DataFrame | Mapping[str, Any], ties: str | None = None) -> FloatArray:
     """Return the outcome of each row of scores, as their benchmark counts ties and unknown words.
 
     With "random:SEED", a tie is right with the probability that "half" counts it as. The draw depends on the seed and
@@ -77,7 +77,7 @@ def outcomes(scores: Mapping[str, Any], ties: str | None = None) -> FloatArray:
     return right
 
 
-def tie_rule(scores: Mapping[str, Any], ties: str | None = None) -> str:
+def tie_rule(scores: pd.DataFrame | Mapping[str, Any], ties: str | None = None) -> str:
     """Return what a tie counts as: `ties` if it isn't None, or else what the benchmark says, or else "wrong"."""
     own = pd.Series(scores.get("ties"), dtype=object).dropna()
     return ties or (str(own.iloc[0]) if len(own) else "wrong")

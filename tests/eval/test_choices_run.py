@@ -10,6 +10,7 @@ from analysis import accuracies, pairs
 from analysis.study.long_table import tie_and_chance
 from analysis.study.run_folders import read_studies
 from eval import judge, load_scorer
+from eval.estimate import estimate_scoring
 from eval.run import add_pretrained, check_benchmark, score_run
 from eval.scores.files import read_scores
 from pairscale.command.compose import compose
@@ -113,6 +114,19 @@ def test_the_long_table_counts_ties_as_the_benchmark_says(scored):
     assert judged["gold"].tolist() == [0, 1, 2, 1] * 2
     assert [list(of) for of in judged["options"][:4]] == [row["options"] for row in ROWS]
     assert judged["contexts"].str[0].tolist() == [f"{row['context']} " for row in ROWS] * 2
+
+
+@pytest.mark.parametrize(("model", "expected"), [
+    ("bert_tiny", 1 * 3 + 1 * 4),  # each word of an option is masked once, in a text of context and option
+    ("gpt2_tiny", 1 + 4),  # begin symbol, and the words of a tree in which both texts share the context
+])  # fmt: skip
+def test_estimates_include_the_contexts(model, expected, tmp_path):
+    rows = [{"context": "The cats", "options": ["sleep", "run"], "label": 0}]
+    if model == "bert_tiny":
+        rows = [{"context": ["The cats", "The old cats"][n], "options": ["sleep", "sleep"], "label": 0} for n in (0, 1)]
+    (tmp_path / "own.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    config = compose("eval", ["corpus=toy", f"model={model}", "benchmark=choices", f"benchmark.path={tmp_path}"])
+    assert estimate_scoring(config, 1.0).tokens == expected
 
 
 def test_pairs_with_a_context_are_judged_from_python(scored):
