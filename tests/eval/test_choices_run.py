@@ -111,6 +111,11 @@ def test_the_long_table_counts_ties_as_the_benchmark_says(scored):
         "half",
         pytest.approx(((1 / 3 + 1 / 2) + (1 / 4 + 1 / 2)) / 4),
     )
+    wrong, drawn = (
+        accuracies("s", benchmark="own", method="lp", ties=ties, folder=runs) for ties in ("wrong", "random:3")
+    )
+    assert (wrong["correct"] <= table["correct"]).all()
+    assert drawn["correct"].isin([0, 1, 2]).all()
     assert judged["gold"].tolist() == [0, 1, 2, 1] * 2
     assert [list(of) for of in judged["options"][:4]] == [row["options"] for row in ROWS]
     assert judged["contexts"].str[0].tolist() == [f"{row['context']} " for row in ROWS] * 2
