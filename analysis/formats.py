@@ -100,14 +100,17 @@ def points(value: float, low: float = math.nan, high: float = math.nan) -> str:
     return text if float(text) else text.removeprefix("-")
 
 
-def change_in_text(value: float, low: float, high: float, confidence: float) -> tuple[str, str]:
-    """Return a change without its sign, such as "7.4 points", and its interval as text ("" if it isn't known)."""
-    if value < 0:
+def change_in_text(value: float, low: float, high: float, confidence: float, signed: bool = False) -> tuple[str, str]:
+    """Return a change, such as "7.4 points", and its interval as text ("" if it isn't known).
+
+    Without `signed`, the change of a negative value is given as a positive one, and the interval with it.
+    """
+    if value < 0 and not signed:
         value, low, high = -value, -high, -low
     limits = f"{points(low, low, high)} to {points(high, low, high)}"
     number = points(value, low, high)
     interval = "" if math.isnan(low) else f"{level_text(confidence)} confidence interval {limits}"
-    return f"{number} {'point' if number == '1' else 'points'}", interval
+    return f"{number} {'point' if number in ('1', '-1') else 'points'}", interval
 
 
 def supported_digits(low: float, high: float) -> int:

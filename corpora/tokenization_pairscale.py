@@ -31,7 +31,7 @@ class PairscaleTokenizer(PreTrainedTokenizerFast):
         try:
             self._cut = import_module("rjieba").cut
         except ImportError as error:  # raised here, because the `tokenizers` library hides the type of an error
-            raise ImportError("This tokenizer needs rjieba to cut words. Install it: pip install rjieba") from error
+            raise ImportError("This tokenizer needs rjieba to split words. Install it: pip install rjieba") from error
         backend = self.backend_tokenizer
         in_file = backend.pre_tokenizer, backend.model.unk_token
         backend.pre_tokenizer, backend.model.unk_token = PreTokenizer.custom(self), self.unk_token

@@ -68,7 +68,7 @@ class Ngram:
     def read(self, tokens: Iterable[int]) -> tuple[list[float], Any]:
         """Return log10 p of each token given `<s>` and the tokens before it, and KenLM's state after the last one.
 
-        `<eos>` ends a sentence. After equal states, all continuations have equal probabilities.
+        `<eos>` ends a sentence. If two states are equal, any continuation has the same probability after both.
         """
         words, score = self.words, self.model.BaseScore
         before, after = kenlm.State(), kenlm.State()

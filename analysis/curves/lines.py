@@ -94,7 +94,7 @@ def _line_of_runs(x: Array) -> Line:
     residuals = (np.eye(runs) - hat) / free[:, None]
     line = Line(float(x.mean()), level, slope, level[:, None] * residuals, slope[:, None] * residuals, runs - 2.0)
     if runs < LEAST_RUNS:
-        return line.without_interval(f"An interval needs at least {LEAST_RUNS} runs, and there are {runs}.")
+        return line.without_interval(f"An interval needs at least {LEAST_RUNS} runs, but this curve has {runs}.")
     if free.min() <= 1e-9:
         return line.without_interval("All runs except one have the same size, so there is no interval.")
     return line
@@ -142,7 +142,7 @@ def item_variances(line: Line, judged: Array, paradigm: Numbers) -> tuple[Array,
 
 
 def estimate(parts: Sequence[tuple[Line, Array]], slope: bool) -> tuple[Array, Array, Array]:
-    """Estimate the sum over independent parts of their means, or of their slopes per doubling of the training text.
+    """Estimate the sum of the means of independent parts, or of their slopes per doubling of the training data.
 
     Args:
         parts: For each part, the line of its runs and their (R, U) accuracies.

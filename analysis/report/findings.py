@@ -51,10 +51,11 @@ def _curve_text(row: Any, confidence: float, trials: float | None) -> str:
         over = over_pairs(row.largest_accuracy, trials, confidence)
         none = "There is only one training size, so there is no learning curve yet."
         return f"accuracy is {row.largest_accuracy:.0%} after {large}{over}. {none}"
-    change, interval = change_in_text(row.slope, row.low, row.high, confidence)
-    verb = "changes it by" if change.startswith("0 ") else "adds" if row.slope > 0 else "takes away"
+    unclear = row.low <= 0 <= row.high
+    change, interval = change_in_text(row.slope, row.low, row.high, confidence, signed=unclear)
+    verb = "changes it by" if unclear else "adds" if row.slope > 0 else "takes away"
     doubling = f"doubling of the text {verb} about {change}"
-    each = "We can't tell whether accuracy changes with more text: each" if row.low <= 0 <= row.high else "Each"
+    each = "We can't tell whether accuracy changes with more text: each" if unclear else "Each"
     sentences = [
         f"accuracy is {row.smallest_accuracy:.0%} after {small} and {row.largest_accuracy:.0%} after {large}.",
         f"{each} {doubling}{interval and f' ({interval})'}.",
@@ -129,7 +130,7 @@ def _comparison_text(row: Any, confidence: float, comparisons: int) -> Finding:
 
 
 def extreme_findings(slopes: pd.DataFrame) -> list[Finding]:
-    """Name the phenomena with the largest and the smallest slopes, for the first few curves.
+    """Name the phenomena with the largest and smallest slopes and final accuracies, for the first few curves.
 
     `slopes` is the table of `analysis.fit_curves`. The list is empty if all curves have few phenomena.
     """
@@ -139,6 +140,9 @@ def extreme_findings(slopes: pd.DataFrame) -> list[Finding]:
     for curve, rows in by_curve[:MOST_COMPARISONS]:
         worst, *_, best = map(_phenomenon_text, rows_of(rows.sort_values("slope", kind="stable")))
         sentences.append(f"{curve} gains most in {best} and least in {worst}.")
+        low, *_, high = rows_of(rows.sort_values("largest_accuracy", kind="stable"))
+        best, worst = (f"{in_text(one.name)} ({one.largest_accuracy:.0%})" for one in (high, low))
+        sentences.append(f"With the most text, it is best at {best} and worst at {worst}.")
     if not sentences:
         return []
     others = " The section 'Phenomena' describes the other curves." if len(by_curve) > MOST_COMPARISONS else ""

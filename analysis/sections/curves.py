@@ -71,8 +71,8 @@ def phenomena(results: BenchmarkResults) -> Exhibit | None:
         humans = results.humans[results.humans["level"] != "paradigm"].set_index("name")["accuracy"]
         table["humans"] = table["phenomenon"].map(humans)
     about = (
-        "Each panel shows the accuracy in a phenomenon (the mean over its paradigms) by amount of training text. Marks "
-        "and lines mean the same as above. The intervals and tests aren't corrected for the number of phenomena."
+        "Each panel shows the accuracy on a phenomenon (the mean over its paradigms) by the amount of training text. "
+        "Marks and lines mean the same as above. The intervals and tests aren't corrected for the number of phenomena."
     )
     return Exhibit(
         "phenomena",

@@ -39,7 +39,8 @@ class _Predictions(msgspec.Struct):
 def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame:
     """Return the rows of outcomes (published.py) from files of predictions.
 
-    Raises ConfigError if there are no pairs, and InputError for other files and for predictions about other pairs.
+    Raises ConfigError if there are no pairs, and InputError if a file has another format or predictions about
+    other pairs.
     """
     folder = Path(settings.pairs or "").expanduser()
     if settings.pairs is None or not folder.is_dir():

@@ -242,6 +242,9 @@ def _score_files(found: Studies, benchmark: str | None, method: str | None, snap
     files = files[files["is_snapshot"] == snapshots].join(of_runs, on="row").reset_index(drop=True)
     about = pd.DataFrame([found.metadata_of(path) for path in files["path"]], columns=_ABOUT)
     settings = [flatten(one.policy | one.parameters) for one in rows_of(about)]
+    for one in settings:
+        if one.get("unigrams.of") == "sample":  # each run counts unigrams in its own sample
+            del one["unigrams.digest"]
     files["settings"] = pd.Series([{name: written(value) for name, value in one.items()} for one in settings])
     files["digest"] = about["benchmark"].str.get("digest")
     if snapshots:

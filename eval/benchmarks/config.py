@@ -156,7 +156,7 @@ class BenchmarkConfig:
                 "benchmark.columns.context, or leave out this key."
             )
         if self.language is not None and not re.fullmatch("[a-z]{2,3}", self.language):
-            raise ConfigError(f"benchmark.language={self.language}: this is no ISO 639 code. Use a code such as en.")
+            raise ConfigError(f"benchmark.language={self.language}: this isn't an ISO 639 code. Use a code such as en.")
         if self.paradigms == []:
             raise ConfigError(
                 "benchmark.paradigms=[]: this list is empty. Name paradigms, or use null for all of them."

@@ -63,7 +63,7 @@ class MethodUse:
         return metadata
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings to add to the scorer's settings, which are the digest of a chat template or nothing."""
+        """Return what to add to the scorer's settings: the digest of the chat template, or {} if there is none."""
         return {} if self.chat_template is None else {"chat_template": self.chat_template.digest}
 
     @property

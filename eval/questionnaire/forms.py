@@ -43,8 +43,8 @@ def read_texts(config: QuestionnaireConfig, language: str | None) -> dict[str, A
                 "give your own with questionnaire.texts=FILE."
             )
         raise ConfigError(
-            f"questionnaire.texts={config.texts}: {first_few(wrong)} are missing, unknown or of the wrong type. Give "
-            "all texts in eval/questionnaire/en.yaml, or set questionnaire.language=en or zh to replace only some."
+            f"questionnaire.texts={config.texts}: {first_few(wrong)} are missing, unknown or of the wrong type. Set "
+            "every text in eval/questionnaire/en.yaml, or set questionnaire.language=en or zh to replace only some."
         )
     return texts
 

@@ -1,9 +1,9 @@
 """Compute the surprisal of words from the predictions of tokens.
 
-A token belongs to the word of its first character that is not white space. A space therefore belongs to the following
-word, as in most tokenizers. The product of the probabilities of a word's tokens is then not the word's probability,
-because only the marking of the next token shows that the word has ended. The probability is (Oh and Schuler 2024;
-Pimentel and Meister 2024, theorem 1)
+A token belongs to the word that contains its first character other than white space. A space therefore belongs to the
+following word, as in most tokenizers. The product of the probabilities of a word's tokens is then not the word's
+probability, because only the marking of the next token shows that the word has ended. The probability is (Oh and
+Schuler 2024; Pimentel and Meister 2024, theorem 1)
 
     p(word) = p(its tokens) * p(a word ends after it) / p(a word ended before it)
 

@@ -158,7 +158,7 @@ def read_suite(file: Path) -> tuple[str, pd.DataFrame, list[Formula]]:
 
 
 def join_regions(contents: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-    """Join regions to a sentence, with one space between regions that are not empty. Return the text and their spans.
+    """Join regions into a sentence, with one space between regions that are not empty. Return the text and their spans.
 
     White space around regions is removed, and any white space inside them is replaced by one space.
     """

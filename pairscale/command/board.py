@@ -29,7 +29,7 @@ DONE_BEFORE = "already done"
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that has ended, with its number, exit code, duration in seconds and result. A failed run has a reason."""
+    """A run that has ended, with its number, exit code, duration in seconds, and result or reason of failure."""
 
     run: int
     code: int

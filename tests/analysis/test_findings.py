@@ -46,7 +46,8 @@ def table(row, *changes):
     [
         ({}, ["61% after 4k", "89% after 64k words", "adds", "7.4 points", "95% confidence", "6.0 to 8.8"]),
         ({"slope": -0.02, "low": -0.03, "high": -0.01}, ["takes away", "2.0 points", "1.0 to 3.0"]),
-        ({"slope": 0.01, "low": -0.01, "high": 0.03}, ["can't tell", "1.0 points", "-1.0 to 3.0"]),
+        ({"slope": 0.01, "low": -0.01, "high": 0.03}, ["can't tell", "by about 1.0 points", "-1.0 to 3.0"]),
+        ({"slope": -0.01, "low": -0.03, "high": 0.01}, ["can't tell", "by about -1.0 points", "-3.0 to 1.0"]),
         ({**UNKNOWN, "note": "two runs: no interval"}, ["two runs: no interval."]),
         ({**UNKNOWN, "slope": math.nan}, ["only one training size", "interval over pairs"]),
         ({"lack_of_fit": 0.01}, ["isn't steady"]),
@@ -109,11 +110,13 @@ def test_phenomena_are_counted_and_unclear_ones_are_named():
 
 def test_the_first_screen_names_the_phenomena_with_the_steepest_and_the_flattest_slope():
     flat = {"name": "npi_licensing", "slope": 0.0, "low": -0.01, "high": 0.01, "largest_accuracy": 0.61}
-    names = [{"name": name, "slope": slope} for name, slope in [("a", 0.01), ("island_effects", 0.03), ("b", 0.02)]]
+    high = {"name": "b", "slope": 0.02, "largest_accuracy": 0.95}
+    names = [{"name": "a", "slope": 0.01}, {"name": "island_effects", "slope": 0.03}, high]
     rows = table(SLOPE, *names, flat).assign(level="phenomenon")
     ((_, text),) = extreme_findings(rows)
     least = "least in NPI licensing (61% to 61%; the trend is unclear)"
-    assert text == f"LSTM gains most in island effects (61% to 89%) and {least}."
+    ends = "With the most text, it is best at b (95%) and worst at NPI licensing (61%)."
+    assert text == f"LSTM gains most in island effects (61% to 89%) and {least}. {ends}"
     assert extreme_findings(rows.head(3)) == []
     ((_, text),) = extreme_findings(pd.concat([rows.assign(curve=str(number)) for number in range(4)]))
     assert text.count("gains most") == 3

@@ -162,7 +162,7 @@ def test_a_requested_run_that_is_not_there_is_missing(own, monkeypatch):
     [
         (["a+"], {}, r"study=a\+"),
         (["simulated"], {"ties": "left"}, "ties=left"),
-        (["simulate"], {}, "“simulate”.*simulated"),
+        (["simulate"], {}, "simulate.*simulated"),
         (["simulated"], {"benchmark": "climp"}, "climp.*blimp by lp"),
         (["simulated"], {"method": "slor"}, "slor scores.*blimp by lp"),
     ],
@@ -203,6 +203,16 @@ def test_settings_may_differ_between_tokenizers(own):
         rewrite_config(folder, tokenizer__name="word")
     assert "(unk): score for txl_tiny, unigram; skip for lstm_tiny, word" in notes("simulated", folder=own)[0]
     assert len(accuracies("simulated", folder=own)) == 8 * 6
+
+
+def test_runs_may_count_unigrams_in_their_own_samples_but_not_in_different_files(own):
+    for number, folder in enumerate(run_folders(own)):
+        rescore(folder, parameters={"unigrams": {"unseen": 1, "of": "sample", "digest": f"{number:064}"}})
+    assert len(accuracies("simulated", folder=own)) == 8 * 6
+    for number, folder in enumerate(run_folders(own)):
+        rescore(folder, parameters={"unigrams": {"unseen": 1, "of": "text.txt", "digest": f"{number:064}"}})
+    with pytest.raises(RunError, match=r"unigrams\.digest"):
+        accuracies("simulated", folder=own)
 
 
 # Pairs

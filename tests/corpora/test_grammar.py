@@ -154,7 +154,7 @@ def test_macros_aliases_and_empty_lines():
         ("v:verb.base {v:noun.singular / b}", "have the same label"),
         ("v:verb {a / b}", "'v:verb': a word has no label or conditions"),
         ("noun.z {a / b}", "'z': grammar.yaml doesn't declare this variable"),
-        ("$End {a / b}", "'$End': no such macro in grammar.yaml. Available: none"),
+        ("$End {a / b}", "no macro '$End'"),
         ("noun.singular[class=clothes] {a / b}", "no row of the table 'noun' fits"),
         ("NP[n] {a / b}", "no heading fits NP[singular]"),
         ("the {noun.n} .", "{good / bad}"),

@@ -229,7 +229,7 @@ class TrainingData:
 class LanguageModelling(L.LightningModule):
     """The training of one run, with everything that happens before the first step, in each step, and after it.
 
-    The learning rate is set before a step. Logging, validation, snapshots and checkpoints follow the step, in this
+    The learning rate is set before each step. Logging, validation, snapshots and checkpoints follow the step, in this
     order.
     """
 

@@ -388,7 +388,8 @@ class PretrainedConfig(ModelConfig):
             groups = re.compile(self.revision_pattern or "()").groups
         except re.error as error:
             raise ConfigError(
-                f"model.revision_pattern={self.revision_pattern}: this is no regular expression ({error}). Correct it."
+                f"model.revision_pattern={self.revision_pattern}: this isn't a valid regular expression ({error}). "
+                "Correct it."
             ) from None
         if groups != 1:
             raise ConfigError(

@@ -218,7 +218,7 @@ def _with_product(
 
 
 def inputs_of_head(network: PreTrainedModel, **arguments: Any) -> Tensor:
-    """Return the inputs (B, T, D) of a plain output layer, by running the network without the layer's product."""
+    """Return the inputs (B, T, D) of a plain output layer by running the network without that layer."""
     head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
     head.forward = lambda hidden: hidden
     try:

@@ -67,7 +67,7 @@ class LstmLanguageModel(LanguageModel):
         return hidden, last if self.states > 1 else (last,)
 
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
-        """Read the trees level by level, each token in the state of its parent."""
+        """Read the trees level by level, and start each token from the state of its parent."""
         size = tokens.shape[1]
         above = torch.where(parents < 0, -1, parents + size * torch.arange(len(tokens), device=tokens.device)[:, None])
         above, level = above.flatten(), depths.flatten()

@@ -164,7 +164,7 @@ def test_quotes_can_be_read_as_text(tmp_path):
 CSV = b"good,bad,n\nA dog.,A dogs.,1\n"
 # File, content, and what the message must name.
 BAD_FILES = [
-    ("a.csv", CSV + b"caf\xe9,b,2\n", r"a\.csv:3: not UTF-8"),
+    ("a.csv", CSV + b"caf\xe9,b,2\n", r"a\.csv:3: .*UTF-8"),
     ("a.csv", CSV + b'"A cat,A cats.,2\nB,C,3\n', r"line 3 .*CSV.* benchmark\.quotes=false"),
     (
         "a.csv",
@@ -184,7 +184,7 @@ BAD_FILES = [
     ("a.csv", b"good,bad,pair_id\na,b,7\nc,d,7\n", r"line 3: .* id 7"),
     ("a.csv", b"good,bad,paradigm,phenomenon\na,b,p,x\nc,d,p,y\n", r"paradigm p .* phenomena x and y"),
     ("a.csv", b"good,bad,one_prefix_method\na,b,yes\n", r"one_prefix_method is 'yes', but must be true or false"),
-    ("a.csv.gz", gzip.compress(CSV * 99)[:-9], r"a\.csv\.gz: cannot be read to its end"),
+    ("a.csv.gz", gzip.compress(CSV * 99)[:-9], r"a\.csv\.gz: .*can't be read to its end"),
     ("a.jsonl", b'{"good": "a", "bad": "b"}\n{"good"\n', r"a\.jsonl: line 2: this line is not valid JSON"),
     ("a.jsonl", b'["a", "b"]\n', r"line 1: .* list"),
     ("a.jsonl", b"[" * 99_999, r"a\.jsonl: line 1: this line is not valid JSON"),

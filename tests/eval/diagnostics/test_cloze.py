@@ -284,7 +284,7 @@ def test_words_and_contexts_that_cannot_be_used_are_refused():
     network, tokenizer = MASKED["bert"]
     tokenizer = tokenizer()
     masked = masked_scorer(with_random_weights(network, tokenizer), tokenizer, 100)
-    with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model"):
+    with pytest.raises(ConfigError, match=r"policy\.context=eos: masked models"):
         masked.next_words(["The"], [["dog"]], 1, policy(context="eos"))
     with pytest.raises(InputError, match=r"m can read at most 80 tokens, but .* has 84"):
         masked.next_words(["cat " * 80], [["cat"]], 1, policy())

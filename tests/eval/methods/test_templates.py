@@ -198,10 +198,10 @@ def test_there_are_five_templates_of_each_kind_and_language(kind, language):
         (["Is it good?"], r"method\.m\.templates: template 1 contains \{sentence\} 0 times"),
         (["{sentence} {sentence}"], r"template 1 contains \{sentence\} 2 times"),
         ([{"name": "x", "text": "{sentence}"}] * 2, r"same name \(x, x\)"),
-        ([{"name": "x", "user": "{sentence}"}], r"\$\.templates\[0\]: without text"),
+        ([{"name": "x", "user": "{sentence}"}], r"\$\.templates\[0\]: .*text"),
         ([], r"at least one template"),
         (3, r"list of templates"),
-        ("nowhere.yaml", r"nowhere\.yaml: file not found\. method\.m\.templates=nowhere\.yaml"),
+        ("nowhere.yaml", r"nowhere\.yaml: .* method\.m\.templates=nowhere\.yaml"),
         ("prompts: []", r"list of templates"),
         (
             "answers: [Yes, No]\ntemplates: ['{sentence}']",

@@ -106,7 +106,7 @@ def test_others_are_refused(tmp_path, place, value, message):
     [
         ("benchmark.pairs=3", r"benchmark\.pairs=3: form=syntaxgym doesn't use this key"),
         ("benchmark.suites=[]", r"benchmark\.suites=\[\]: .* null"),
-        ("benchmark.name=mine", r"benchmark\.name=mine: must be one of syntaxgym"),
+        ("benchmark.name=mine", r"benchmark\.name=mine: .*must be one of syntaxgym"),
     ],
 )
 def test_values_for_benchmarks_of_pairs_are_refused(override, message):
