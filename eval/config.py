@@ -136,6 +136,20 @@ class FetchConfig(RootConfig):
 
 
 @dataclass(kw_only=True)
+class BabylmConfig(RootConfig):
+    """Configuration of `python -m eval.babylm`. `seed` draws the winners of ties, and chooses fine-tuned models."""
+
+    track: Literal["strict-small", "strict"]  # which checkpoints a submission needs: up to 100M words, or up to 1,000M
+    evaluation_data: str  # the challenge's folder evaluation_data, with full_eval and fast_eval
+    precision: Precision
+    trainer: TrainerConfig
+    policy: PolicyConfig
+    scoring: ScoringConfig  # with scoring.snapshots=false, snapshots aren't scored
+    dry_run: bool
+    verbose: bool = False
+
+
+@dataclass(kw_only=True)
 class GenerateConfig(CorporaConfig):
     """Configuration of `python -m eval.generate`. The corpus and sample are used with benchmark.vocabulary=run."""
 

@@ -19,6 +19,7 @@ from eval.kinds.items import KINDS
 from eval.kinds.work import Work
 from eval.scores.table import EXPENDABLE, WIDTH
 from eval.tracking import track_scores
+from pairscale import COMMANDS
 from pairscale.command.board import Board, Ended
 from pairscale.command.line import current
 from pairscale.command.schemas import yaml_of
@@ -198,7 +199,7 @@ def _record(run: RunFolder, config: EvalConfig, error: Exception | None = None) 
     if error is not None:
         failed[label] = f"{type(error).__name__}: {error}"
     if current().command and (error is not None or not is_requested(run, config.benchmark.name)):
-        commands[label] = f"python -m eval {current().written}"
+        commands[label] = f"python -m {COMMANDS[current().command].module} {current().written}"
     after = {"scoring_failed": failed, "scoring_commands": commands}
     if after != before:
         run.update_manifest(**after)

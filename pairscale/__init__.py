@@ -39,6 +39,7 @@ COMMANDS = {
     "reading": Command("analysis.reading", "ReadingCommand", "test how well surprisal predicts reading times"),
     "plan": Command("analysis.plan", "PlanCommand", "find out how many sizes, seeds and pairs an experiment needs"),
     "generate": Command("eval.generate", "GenerateConfig", "generate minimal pairs from templates"),
+    "babylm": Command("eval.babylm", "BabylmConfig", "score a study on BabyLM's tasks, and write its submissions"),
     "fetch": Command("eval.fetch", "FetchConfig", "download the files of a public benchmark"),
     "surprisal": Command("eval.surprisal", "SurprisalCommand", "write the surprisal of each word of a text"),
     "questionnaire": Command(

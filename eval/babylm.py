@@ -1,0 +1,211 @@
+"""The command `python -m eval.babylm`: score a study on the zero-shot tasks of BabyLM, and write its submissions.
+
+<paths.reports>/<study>/babylm/
+    <run>/all_full_preds_and_fast_scores_<backend>.json    a submission (eval/submission.py)
+    accuracies.csv                                         one row per run, revision and subtask (COLUMNS)
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from rich.console import Console
+
+from eval.config import BabylmConfig, EvalConfig, score_label
+from eval.run import score_study
+from eval.scores.files import read_metadata, score_path
+from eval.submission import (
+    AGES_TEXT,
+    CHECKPOINTS,
+    GLUE,
+    READING_TEXT,
+    TASKS,
+    Task,
+    accuracies_of,
+    ages,
+    backend,
+    collated,
+    fast_results,
+    finetuned,
+    judged,
+    reading,
+    revision_of,
+)
+from pairscale.command.compose import compose
+from pairscale.command.line import Line, current
+from pairscale.command.main import main
+from pairscale.console import print_text, say
+from pairscale.errors import ConfigError, InputError
+from pairscale.files import write_text
+from pairscale.tables import filled_table, print_table, write_csv
+from train.runs.folder import RunFolder, study_runs
+
+MAIN = "main"  # the revision of a finished model; snapshots that no track asks for have none
+# Accuracies are in percent. `items` is empty for scores of reading times, which are shares of the variance, in percent.
+COLUMNS = ["run", "revision", "words_seen", "task", "subtask", "items", "accuracy"]
+READING = {"self_paced_r2": "spr", "eye_tracking_r2": "rt"}  # columns of the analysis, and names in a submission
+
+
+class Part(NamedTuple):
+    """A task, or its subset for checkpoints, with the configuration that scores it."""
+
+    task: Task
+    config: EvalConfig
+
+    @property
+    def fast(self) -> bool:
+        """Whether this is the subset for checkpoints."""
+        return self.config.scoring.snapshots
+
+
+def run(config: BabylmConfig) -> None:
+    """Score the finished runs of a study on every task whose data are there, and write a submission for each run.
+
+    Raises:
+        ConfigError: If no study is given.
+        InputError: If no task has data, or if they can't be read.
+        RunError: If no run is finished, or if a run can't be scored.
+    """
+    if config.study is None:
+        raise ConfigError("Which study? Add study=NAME.")
+    if config.evaluation_data.startswith("None/"):  # ${paths.data} is not set
+        raise InputError(
+            "Where are the challenge's data? Set PAIRSCALE_DATA to the folder that contains babylm/, or give "
+            "evaluation_data=FOLDER."
+        )
+    parts = list(_parts(config))
+    score_study(*(part.config for part in parts))
+    if config.dry_run:
+        return
+    folder = Path(config.paths.reports) / config.study / "babylm"
+    done = [one for one in study_runs(config.paths.runs, config.study) if one.done]
+    table = pd.concat([_submit(one, config, parts, folder / one.path.name) for one in done], ignore_index=True)
+    write_csv(folder / "accuracies.csv", table)
+    _print(table, folder)
+
+
+def _parts(config: BabylmConfig) -> Iterator[Part]:
+    """Yield the tasks that have data. Say which of them don't. Raises InputError if none has."""
+    data, there, missing = Path(config.evaluation_data).expanduser(), 0, []
+    for task in TASKS:
+        folders = {"": data / "full_eval" / task.full}
+        if task.fast and config.scoring.snapshots:
+            folders["_fast"] = data / "fast_eval" / task.fast
+        for suffix, folder in folders.items():
+            if not any(folder.glob("*.jsonl")):
+                missing.append(f"{task.benchmark}{suffix} ({folder})")
+                continue
+            there += 1
+            yield Part(task, _configuration(config, task.benchmark, suffix, folder))
+    if missing:
+        remedy = "To get their data, see python -m eval.fetch benchmark=NAME."
+        say(f"these tasks, because they have no files: {', '.join(missing)}. {remedy}", "Left out:", "yellow")
+    if not there:
+        raise InputError(
+            f"evaluation_data={data}: this folder has no data of a task. It must contain full_eval, as in the archive "
+            "of the challenge (https://osf.io/ryjfm)."
+        )
+
+
+def _configuration(config: BabylmConfig, name: str, suffix: str, folder: Path) -> EvalConfig:
+    """Return the configuration that scores a task as the challenge's pipeline does."""
+    whole = compose("eval", Line((f"benchmark={name}", "method=[lp,pll]"), current().folders))
+    shared = {key.name: getattr(config, key.name) for key in dataclasses.fields(config) if hasattr(whole, key.name)}
+    shared["scoring"] = dataclasses.replace(config.scoring, snapshots=bool(suffix))
+    benchmark = dataclasses.replace(whole.benchmark, name=name + suffix, path=str(folder))
+    return dataclasses.replace(whole, **shared, benchmark=benchmark, ties=f"random:{config.seed}")
+
+
+def _submit(one: RunFolder, config: BabylmConfig, parts: list[Part], folder: Path) -> pd.DataFrame:
+    """Write the submission of a run. Return its accuracies, with the columns of accuracies.csv."""
+    results: dict[str, Any] = {}
+    fast: dict[str, dict[str, Any]] = {}
+    rows, kinds, notes = [], set(), []
+    for part in parts:
+        task, scores = part.task, one.scores(score_label(part.config.benchmark, part.config.policy))
+        for step in one.snapshots if part.fast else (None,):
+            if (found := judged(task.name, scores, step, str(part.config.ties))) is None:
+                continue
+            table, about = found
+            kinds.add(backend(about))
+            words = about.get("words_seen")
+            revision = revision_of(config.track, words) if words else MAIN
+            rows += _accuracies(table, revision, words, task.name)
+            if not part.fast:
+                results[task.name] = collated(table)
+            elif revision:
+                fast.setdefault(task.name, {}).setdefault(revision, accuracies_of(table))
+            if len(table) != (official := task.fast_items if part.fast else task.items):
+                notes.append(f"{part.config.benchmark.name} has {len(table):,} items instead of {official:,}")
+    tuned = finetuned(one, config.seed)
+    if len(tuned):
+        results["glue"] = collated(tuned)
+        rows += _accuracies(tuned, MAIN, None, "glue")
+    rows += _reading_rows(one, config, fast)
+    results |= _surprisals(one, config)
+    results["fast_eval_results"], incomplete = fast_results(config.track, fast)
+    if incomplete:
+        lacking = [name for name in CHECKPOINTS[config.track] if any(name not in fast[task] for task in incomplete)]
+        notes.append(f"the results at checkpoints are left out, because {len(lacking)} are missing ({lacking[0]} ...)")
+    if notes:
+        say(f"{one.path.name}: {'; '.join(dict.fromkeys(notes))}", "Incomplete:", "yellow")
+    name = f"all_full_preds_and_fast_scores_{min(kinds, default='causal')}.json"
+    write_text(folder / name, json.dumps(results, ensure_ascii=False))
+    return pd.DataFrame(rows, columns=COLUMNS[1:]).assign(run=one.path.name)[COLUMNS]
+
+
+def _accuracies(table: pd.DataFrame, revision: str | None, words: int | None, task: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of accuracies.csv, without the run, for the judgements of a task."""
+    counts = table["subtask"].value_counts()
+    for subtask, share in accuracies_of(table).items():
+        yield revision, words, task, subtask, counts[subtask], 100 * share
+
+
+def _reading_rows(one: RunFolder, config: BabylmConfig, fast: dict[str, dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows with the scores of reading times that `python -m analysis.reading` wrote, and add those to `fast`."""
+    folder = Path(config.paths.reports) / str(config.study) / "reading" / READING_TEXT / "tables"
+    for file in ("models.csv", "snapshots.csv"):
+        table = pd.read_csv(folder / file) if (folder / file).exists() else pd.DataFrame({"run": []})
+        for row in table[table["run"] == one.path.name].to_dict("records") if {*READING} <= set(table) else ():
+            words = int(row["words_seen"]) if file == "snapshots.csv" else None
+            revision = revision_of(config.track, words) if words else MAIN
+            for column, name in READING.items():
+                yield revision, words, "reading", name, None, row[column]
+            if words and revision:
+                shares = {name: row[column] / 100 for column, name in READING.items()}
+                fast.setdefault("reading", {}).setdefault(revision, shares)
+
+
+def _surprisals(one: RunFolder, config: BabylmConfig) -> dict[str, Any]:
+    """Return the surprisals that `python -m eval.surprisal` wrote for reading times and ages, as in a submission."""
+    data, folder = Path(config.evaluation_data), Path(config.paths.reports) / str(config.study) / "surprisal"
+    files: dict[str, Path] = {}
+    for step in one.snapshots:
+        if (path := score_path(folder / AGES_TEXT, one.path.name, step)).exists():
+            revision = revision_of(config.track, read_metadata(path)["words_seen"])
+            files.setdefault(str(revision), path)
+    words = reading(data, score_path(folder / READING_TEXT, one.path.name))
+    return {key: value for key, value in (("reading", words), ("aoa", ages(config.track, data, files))) if value}
+
+
+def _print(table: pd.DataFrame, folder: Path) -> None:
+    """Print the accuracy of each run on each task, which is the mean over its subtasks."""
+    main = table[table["revision"] == MAIN]
+    title = {task.name: task.title for task in TASKS} | {"glue": "GLUE"}
+    named = main["task"].map(title).fillna(main["subtask"].map({"spr": "Self-paced", "rt": "Eye tracking"}))
+    means = main.groupby(["run", named], sort=False)["accuracy"].mean().unstack().round(2)
+    console = Console(highlight=False)
+    rows = [[str(name), *(f"{value:.2f}".replace("nan", "") for value in row)] for name, *row in means.itertuples()]
+    print_text(console, "Accuracy in %, and the share of the variance of reading times (Self-paced, Eye tracking)")
+    print_table(console, filled_table(["run", *means.columns], rows, ["run"]))
+    there = [task for task in GLUE if task in set(main["subtask"])]
+    if there and len(there) < len(GLUE):
+        print_text(console, f"GLUE is the mean over {', '.join(there)}.")
+    print_text(console, f"Written to {folder}")
+
+
+if __name__ == "__main__":
+    main("babylm", run)

@@ -1,0 +1,199 @@
+"""`python -m eval.babylm`: a tiny study on made-up tables, and the submission against the form of the pipeline."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from eval import load_scorer, submission
+from eval.babylm import run as babylm
+from eval.surprisal.run import run as surprisal
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
+from tests.support.small_runs import for_training, overrides, trained, write_text
+from train.runs.folder import RunFolder
+
+PAIRS = {"one": [("w1 w3 w9 .", "w9 w3 w3 ."), ("w2 w6 .", "w6 w2 .")], "two": [("w5 w15 w45 .", "w5 w5 w5 .")]}
+CHECKPOINTS = {"chck_1M": 12_000, "chck_2M": 24_000, "chck_3M": 36_000}
+READING = [("w1", "w3", ""), ("w1 w3", "w9", "w1"), ("", "w7", ""), ("None w2", "w6", "None")]
+AGES = {"w3": ["w1", "w2"], "w9": ["w1 w3", "w3"], "w4": ["w1"], "x": ["w1", "w2"]}
+
+
+def write_rows(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+
+
+def write_data(data):
+    """Write made-up tables in the form of the challenge's data, without EWoK."""
+    for folder in ("full_eval/blimp_filtered", "fast_eval/blimp_fast"):
+        for name, pairs in PAIRS.items():
+            rows = [{"sentence_good": good, "sentence_bad": bad, "UID": name, "field": "f"} for good, bad in pairs]
+            write_rows(data / folder / f"{name}.jsonl", rows)
+    options = ["w9 w27 .", "w1 .", "w300 w300 ."]
+    rows = [{"input_prefix": "w1 w3 ", "options": options, "numops": of} for of in (0, 0, 1)]
+    write_rows(data / "full_eval/entity_tracking/move_contents.jsonl", rows)
+    row = {"prefix_acceptable": "w1 w3", "prefix_unacceptable": "w8 w8", "property_phrase": "w9 w27 ."}
+    write_rows(data / "full_eval/comps/comps_wugs_dist-before.jsonl", [row] * 2)
+    table = pd.DataFrame(READING, columns=["item", "word", "prev_item"])
+    (data / "full_eval/reading").mkdir()
+    table.to_csv(data / "full_eval/reading/reading_data.csv")
+    (data / "full_eval/aoa").mkdir()
+    found = {word: [{"context": context} for context in contexts] for word, contexts in AGES.items()}
+    (data / "full_eval/aoa/cdi_childes.json").write_text(json.dumps(found))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Train a tiny LSTM with three snapshots. Return its folder, and the overrides of commands that read the study."""
+    folder = tmp_path_factory.mktemp("babylm")
+    write_text(folder)
+    write_data(folder / "data")
+    more = ["study=s", "trainer.snapshots=[12k,24k]"]
+    run = trained(compose("train", for_training(overrides(folder, "lstm", "runs", *more))))
+    shared = ["study=s", f"paths.runs={folder}/runs", f"paths.reports={folder}/reports", "trainer.progress=false"]
+    return folder, run, [*shared, "trainer.accelerator=cpu"]
+
+
+@pytest.fixture(autouse=True)
+def few_checkpoints(monkeypatch):
+    monkeypatch.setitem(submission.CHECKPOINTS, "strict-small", CHECKPOINTS)
+    monkeypatch.setattr(submission, "FEWEST_CONTEXTS", 2)
+
+
+def submitted(study, *more):
+    folder, run, shared = study
+    babylm(compose("babylm", [*shared, f"evaluation_data={folder}/data", *more]))
+    (path,) = (folder / "reports/s/babylm" / run.path.name).glob("*.json")
+    assert path.name == "all_full_preds_and_fast_scores_causal.json"
+    return json.loads(path.read_text())
+
+
+def nats(scorer, context, text):
+    """Return the log-probability of a text after a context."""
+    whole = f"{context} {text}" if context else text
+    (scored,) = scorer.score([whole])
+    of_text = scored.spans[:, 1] > len(context)
+    of_text &= scored.spans[:, 0] < len(whole)  # without <eos>
+    return float(scored.logprobs[of_text].sum())
+
+
+def test_submission_has_the_chosen_texts_in_the_order_of_the_data(study, capsys):
+    folder, run, _ = study
+    found, scorer = submitted(study), load_scorer(run.model.path)
+    likelier = {
+        name: [max(pair, key=lambda text: nats(scorer, "", text)) for pair in pairs] for name, pairs in PAIRS.items()
+    }
+    assert found["blimp"] == {
+        "one": {
+            "predictions": [{"id": "one_0", "pred": likelier["one"][0]}, {"id": "one_1", "pred": likelier["one"][1]}]
+        },
+        "two": {"predictions": [{"id": "two_0", "pred": likelier["two"][0]}]},
+    }
+    option = max(["w9 w27 .", "w1 .", "w300 w300 ."], key=lambda text: nats(scorer, "w1 w3", text))
+    assert found["entity_tracking"] == {
+        "move_contents_0_ops": {"predictions": [{"id": f"move_contents_0_ops_{n}", "pred": option} for n in (0, 1)]},
+        "move_contents_1_ops": {"predictions": [{"id": "move_contents_1_ops_0", "pred": option}]},
+    }
+    before = max(["w1 w3", "w8 w8"], key=lambda context: nats(scorer, context, "w9 w27 ."))
+    pred = f"{before} w9 w27 ."
+    assert found["comps"] == {
+        "wugs_dist_before": {"predictions": [{"id": f"wugs_dist_before_{n}", "pred": pred} for n in (0, 1)]}
+    }
+    assert not {"ewok", "glue", "reading", "aoa"} & set(found)
+
+    table = pd.read_csv(folder / "reports/s/babylm/accuracies.csv").set_index(["revision", "task", "subtask"])
+    right = np.mean([text == good for text, (good, _) in zip(likelier["one"], PAIRS["one"], strict=True)])
+    assert table.loc[("main", "blimp", "one"), "accuracy"] == pytest.approx(100 * right)
+    fast = found["fast_eval_results"]["blimp"]
+    assert [list(one) for one in fast] == [["one", "two"]] * 3
+    of_snapshots = [table.loc[(name, "blimp", "one"), "accuracy"] / 100 for name in CHECKPOINTS]
+    assert [one["one"] for one in fast] == pytest.approx(of_snapshots)
+
+    printed = capsys.readouterr()
+    assert "python -m eval.fetch benchmark=NAME" in printed.err
+    assert f"ewok ({folder}/data" in printed.err
+    assert "babylm_blimp has 3 items instead of 59,875" in printed.err
+    both = {
+        name: np.mean([text == pair[0] for text, pair in zip(likelier[name], PAIRS[name], strict=True)])
+        for name in PAIRS
+    }
+    assert f"{100 * np.mean([*both.values()]):.2f}" in printed.out.rpartition(run.path.name)[2].split()
+
+
+def test_results_that_are_there_are_added(study):
+    folder, run, shared = study
+    tuned = RunFolder(run.path / "finetuned/rte/seed-1")
+    tuned.path.mkdir(parents=True)
+    tuned.update_manifest(status="done")
+    pd.DataFrame({"row": [0, 1], "label": [1, 0], "predicted": [1, 1]}).to_csv(tuned.path / "predictions.csv")
+    words = [("1", "w1"), ("1", "w3"), ("1", "w9"), ("2", "w7"), ("3", "None"), ("3", "w2"), ("3", "w6")]
+    pd.DataFrame(words, columns=["text_id", "word"]).to_csv(folder / "reading_data.csv", index=False)
+    surprisal(compose("surprisal", [*shared, f"text={folder}/reading_data.csv"]))
+    rows = [
+        (f"{word} {number}", text, target)
+        for word, contexts in AGES.items()
+        for number, context in enumerate(contexts)
+        for text, target in ((context, False), (word, True))
+    ]
+    pd.DataFrame(rows, columns=["text_id", "word", "target"]).to_csv(folder / "contexts.csv", index=False)
+    surprisal(compose("surprisal", [*shared, f"text={folder}/contexts.csv", "scoring.snapshots=true"]))
+    found, scorer = submitted(study), load_scorer(run.model.path)
+
+    predictions = [{"id": "rte_0", "pred": 1}, {"id": "rte_1", "pred": 1}]
+    assert found["glue"] == {"rte": {"predictions": predictions}}
+    expected = [-nats(scorer, context, word) for context, word, _ in READING]
+    before = [-nats(scorer, "", "w1"), -nats(scorer, "w1", "w3"), math.nan, math.nan]
+    before[0] = math.nan  # there is no context before the word before
+    read = found["reading"]["reading"]["predictions"]
+    assert [row["id"] for row in read] == [0, 1, 2, 3]
+    assert [row["pred"] for row in read] == pytest.approx(expected, abs=1e-4)
+    assert [row["prev_pred"] for row in read] == pytest.approx(before, abs=1e-4, nan_ok=True)
+
+    of_words = [
+        (name, asked, word, number, context)
+        for name, asked in CHECKPOINTS.items()
+        for word in ("w3", "w9")  # one has too few contexts, and one is a letter
+        for number, context in enumerate(AGES[word])
+    ]
+    columns = ["step", "word_count", "target_word", "context_id", "context"]
+    results = found["aoa"]["results"]
+    assert [tuple(row[name] for name in columns) for row in results] == of_words
+    assert list(results[0]) == [*columns, "surprisal"]
+    exported = -nats(scorer, "w1 w3", "w9")
+    assert results[-2]["surprisal"] == pytest.approx(exported, abs=1e-4)  # the last snapshot is the exported model
+
+    table = pd.read_csv(folder / "reports/s/babylm/accuracies.csv").set_index(["task", "subtask"])
+    assert table.loc[("glue", "rte"), "accuracy"] == 50
+
+
+def test_tasks_scored_already_are_skipped_and_a_missing_checkpoint_is_named(study, monkeypatch, capsys):
+    _folder, run, _ = study
+    before = submitted(study)
+    files = {path: path.stat().st_mtime_ns for path in run.path.glob("scores/*/*.parquet")}
+    monkeypatch.setitem(submission.CHECKPOINTS, "strict-small", CHECKPOINTS | {"chck_4M": 48_000})
+    after = submitted(study)
+    assert files == {path: path.stat().st_mtime_ns for path in run.path.glob("scores/*/*.parquet")}
+    assert after["blimp"] == before["blimp"]
+    assert not after["fast_eval_results"]
+    assert "because 1 are missing (chck_4M" in capsys.readouterr().err
+
+
+def test_without_study_or_data(study, tmp_path):
+    _, _, shared = study
+    with pytest.raises(ConfigError, match="Add study=NAME"):
+        babylm(compose("babylm", [f"evaluation_data={tmp_path}"]))
+    with pytest.raises(InputError, match=rf"evaluation_data={tmp_path}.*full_eval"):
+        babylm(compose("babylm", [*shared, f"evaluation_data={tmp_path}"]))
+
+
+def test_checkpoints_are_those_of_the_pipeline():
+    large = list(submission.CHECKPOINTS["strict"].values())
+    million = 10**6
+    assert len(large) == 28
+    assert large[-1] == 1000 * million
+    assert large[18:20] == [100 * million, 200 * million]
+    assert submission.revision_of("strict", 200 * million + 5_000) == "chck_200M"
+    assert submission.revision_of("strict", 150 * million) is None
