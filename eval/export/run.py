@@ -69,7 +69,7 @@ def _export_run(run: RunFolder, folder: Path, repository: str | None, config: Ex
         loaded = load_model(run.model) if step is None else load_snapshot(run, step)
         copy = folder
         if step is not None:
-            branch = snapshot_name(loaded.info["words_seen"])
+            branch = snapshot_name(loaded.info["words_seen"], loaded.info["moment"])
             branch = f"{branch}_step{step}" if branch in snapshots else branch
             copy = snapshots[branch] = folder / branch
         with writing(copy):
@@ -84,11 +84,17 @@ def _export_run(run: RunFolder, folder: Path, repository: str | None, config: Ex
     return folder
 
 
-def snapshot_name(words: int) -> str:
-    """Return a snapshot's name as in the BabyLM challenge, such as chck_1M after a million words (to three digits)."""
-    for unit, letter in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+def snapshot_name(words: int, moment: str = "") -> str:
+    """Return a snapshot's name as in the BabyLM challenge, such as chck_1M after a million words.
+
+    A moment that is a number of words gives the name, because the first step after it has seen a few more words. Other
+    names are the words seen, to three digits.
+    """
+    if moment.endswith(("M", "k")):
+        return f"{SNAPSHOT}{moment}"
+    for unit, letter in ((10**6, "M"), (10**3, "k")):
         if words >= unit * 0.9995:
-            return f"{SNAPSHOT}{words / unit:.3g}{letter}"
+            return f"{SNAPSHOT}{float(f'{words / unit:.3g}'):g}{letter}"
     return f"{SNAPSHOT}{words}"
 
 

@@ -198,7 +198,7 @@ def test_without_a_network_an_address_or_a_folder_the_message_says_what_to_do(re
     gone.benchmark.download.address += "x"
     with pytest.raises(InputError, match="404"):
         fetch.run(gone)
-    with pytest.raises(InputError, match=rf"osf\.io/ryjfm.*{tmp_path}/data/blimp_supplement"):
+    with pytest.raises(InputError, match=rf"osf\.io/ryjfm.*{tmp_path}/data/babylm/full_eval/supplement_filtered"):
         fetch.run(compose("fetch", ["benchmark=blimp_supplement", f"paths.data={tmp_path}/data"]))
     with pytest.raises(ConfigError, match="PAIRSCALE_DATA"):
         fetch.run(compose("fetch", ["benchmark=blimp", "paths.data=null"]))
@@ -221,7 +221,7 @@ def test_addresses_and_digests_go_together_and_each_benchmark_of_files_has_a_sou
     names = {path.stem for path in (FOLDER / "benchmark").glob("*.yaml")}
     configs = [compose("fetch", [f"benchmark={name}", f"paths.data={tmp_path}"]).benchmark for name in sorted(names)]
     without = {config.name for config in configs if config.download is None}
-    assert without == {"generated", "local", "multiblimp", "ratings", "toy"}
+    assert without == {"choices", "generated", "hanzi", "local", "multiblimp", "ratings", "toy"}
     assert all(config.path.startswith(str(tmp_path)) for config in configs if config.download)
 
 

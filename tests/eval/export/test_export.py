@@ -172,8 +172,10 @@ def test_a_model_goes_to_the_main_branch_and_snapshots_to_their_own(study, monke
 
 
 def test_snapshots_are_named_by_words_seen():
-    names = {812: "chck_812", 250_000: "chck_250k", 999_812: "chck_1M", 1_234_567: "chck_1.23M", 2 * 10**9: "chck_2B"}
+    names = {812: "chck_812", 250_000: "chck_250k", 999_812: "chck_1M", 1_234_567: "chck_1.23M", 10**9: "chck_1000M"}
     assert {words: snapshot_name(words) for words in names} == names
+    assert snapshot_name(1_006_120, "1M") == "chck_1M"  # not chck_1.01M
+    assert snapshot_name(1_006_120, "1/2") == snapshot_name(1_006_120, "end") == "chck_1.01M"
 
 
 @pytest.mark.slow
