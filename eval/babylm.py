@@ -95,14 +95,18 @@ def _parts(config: BabylmConfig) -> Iterator[Part]:
         if task.fast and config.scoring.snapshots:
             folders["_fast"] = data / "fast_eval" / task.fast
         for suffix, folder in folders.items():
-            if not any(folder.glob("*.jsonl")):
-                missing.append(f"{task.benchmark}{suffix} ({folder})")
-                continue
-            there += 1
-            yield Part(task, _configuration(config, task.benchmark, suffix, folder))
+            if any(folder.glob("*.jsonl")):
+                there += 1
+                yield Part(task, _configuration(config, task.benchmark, suffix, folder))
+            else:
+                missing.append(f"{task.benchmark} ({folder.relative_to(data)})")
     if missing:
-        remedy = "To get their data, see python -m eval.fetch benchmark=NAME."
-        say(f"these tasks, because they have no files: {', '.join(missing)}. {remedy}", "Left out:", "yellow")
+        say(
+            f"{', '.join(missing)}. These files are not in {data}. To find out how to get them, run python -m "
+            "eval.fetch benchmark=NAME.",
+            "Left out:",
+            "yellow",
+        )
     if not there:
         raise InputError(
             f"evaluation_data={data}: this folder has no data of a task. It must contain full_eval, as in the archive "
@@ -132,7 +136,7 @@ def _submit(one: RunFolder, config: BabylmConfig, parts: list[Part], folder: Pat
             table, about = found
             kinds.add(backend(about))
             words = about.get("words_seen")
-            revision = revision_of(config.track, words) if words else MAIN
+            revision = revision_of(config.track, words) if part.fast else MAIN
             rows += _accuracies(table, revision, words, task.name)
             if not part.fast:
                 results[task.name] = collated(table)
@@ -148,8 +152,9 @@ def _submit(one: RunFolder, config: BabylmConfig, parts: list[Part], folder: Pat
     results |= _surprisals(one, config)
     results["fast_eval_results"], incomplete = fast_results(config.track, fast)
     if incomplete:
-        lacking = [name for name in CHECKPOINTS[config.track] if any(name not in fast[task] for task in incomplete)]
-        notes.append(f"the results at checkpoints are left out, because {len(lacking)} are missing ({lacking[0]} ...)")
+        wanted = CHECKPOINTS[config.track]
+        lacking = [name for name in wanted if any(name not in fast[task] for task in incomplete)]
+        notes.append(f"the results at checkpoints are left out, because some are missing ({', '.join(lacking)})")
     if notes:
         say(f"{one.path.name}: {'; '.join(dict.fromkeys(notes))}", "Incomplete:", "yellow")
     name = f"all_full_preds_and_fast_scores_{min(kinds, default='causal')}.json"
@@ -181,7 +186,10 @@ def _reading_rows(one: RunFolder, config: BabylmConfig, fast: dict[str, dict[str
 
 def _surprisals(one: RunFolder, config: BabylmConfig) -> dict[str, Any]:
     """Return the surprisals that `python -m eval.surprisal` wrote for reading times and ages, as in a submission."""
-    data, folder = Path(config.evaluation_data), Path(config.paths.reports) / str(config.study) / "surprisal"
+    data, folder = (
+        Path(config.evaluation_data).expanduser(),
+        Path(config.paths.reports) / str(config.study) / "surprisal",
+    )
     files: dict[str, Path] = {}
     for step in one.snapshots:
         if (path := score_path(folder / AGES_TEXT, one.path.name, step)).exists():

@@ -141,7 +141,6 @@ class BabylmConfig(RootConfig):
 
     track: Literal["strict-small", "strict"]  # which checkpoints a submission needs: up to 100M words, or up to 1,000M
     evaluation_data: str  # the challenge's folder evaluation_data, with full_eval and fast_eval
-    precision: Precision
     trainer: TrainerConfig
     policy: PolicyConfig
     scoring: ScoringConfig  # with scoring.snapshots=false, snapshots aren't scored
