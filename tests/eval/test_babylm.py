@@ -140,8 +140,14 @@ def test_results_that_are_there_are_added(study):
     ]
     pd.DataFrame(rows, columns=["text_id", "word", "target"]).to_csv(folder / "contexts.csv", index=False)
     surprisal(compose("surprisal", [*shared, f"text={folder}/contexts.csv", "scoring.snapshots=true"]))
+    tables = folder / "reports/s/reading/reading_data/tables"
+    tables.mkdir(parents=True)
+    scores = pd.DataFrame({"run": [run.path.name] * 3, "self_paced_r2": [1.0, 2.0, 3.0], "eye_tracking_r2": 4.0})
+    scores.tail(1).to_csv(tables / "models.csv")
+    scores.assign(words_seen=CHECKPOINTS.values()).to_csv(tables / "snapshots.csv")
     found, scorer = submitted(study), load_scorer(run.model.path)
 
+    assert found["fast_eval_results"]["reading"] == [{"spr": percent / 100, "rt": 0.04} for percent in (1, 2, 3)]
     predictions = [{"id": "rte_0", "pred": 1}, {"id": "rte_1", "pred": 1}]
     assert found["glue"] == {"rte": {"predictions": predictions}}
     expected = [-nats(scorer, context, word) for context, word, _ in READING]
@@ -167,6 +173,7 @@ def test_results_that_are_there_are_added(study):
 
     table = pd.read_csv(folder / "reports/s/babylm/accuracies.csv").set_index(["task", "subtask"])
     assert table.loc[("glue", "rte"), "accuracy"] == 50
+    assert table.loc[("reading", "spr")].set_index("revision").loc["main", "accuracy"] == 3
 
 
 def test_tasks_scored_already_are_skipped_and_a_missing_checkpoint_is_named(study, monkeypatch, capsys):
