@@ -11,6 +11,7 @@ import statsmodels.api as sm
 
 from analysis.reading.files import column, numbers, read_rows, texts
 from analysis.study.run_folders import Studies, read_studies
+from eval.benchmarks.cells import flag_of
 from eval.scores.files import read_words
 from pairscale.errors import ConfigError, RunError
 
@@ -23,14 +24,21 @@ _EDGES = "\"'“”‘’.,;:!?()[]…–—-"
 
 
 def ages_of_acquisition(
-    study: str, ages: str | Path, text: str | None = None, folder: str | Path = "runs", reports: str | Path = "reports"
+    study: str,
+    ages: str | Path,
+    text: str | None = None,
+    folder: str | Path = "runs",
+    reports: str | Path = "reports",
+    snapshots: bool = False,
 ) -> pd.DataFrame:
     """Return how much training text each model needs to learn a word, and the age at which children know it.
 
     A model has learned a word when the word's mean surprisal has fallen halfway from chance to its value at the largest
     size. Chance is a uniform distribution over the vocabulary for each of the word's tokens. The curve of surprisal is
     a sigmoid over log2 of the training text. Chang and Bergen (2022, section 3.2) use the same measure, but over the
-    steps of one training run instead of sizes of samples.
+    steps of one training run instead of sizes of samples, as with `snapshots`.
+
+    If the text has a column `target`, only the words for which it is true count.
 
     Args:
         study: The name of the study.
@@ -38,13 +46,15 @@ def ages_of_acquisition(
         text: The name of a folder of surprisals in REPORTS/STUDY/surprisal, or None if there is only one.
         folder: The folder of all studies (`paths.runs`).
         reports: The folder of all reports (`paths.reports`).
+        snapshots: Whether to compare the snapshots of each run, by the words that it had seen, instead of sizes.
 
     Returns:
-        One row per curve and word that occurs at least five times and is known to every run. The columns are curve,
-        word, age (months), occurrences, sample_words (missing if the curve has fewer than three sizes), censored,
-        smallest_surprisal and largest_surprisal (bits at these sizes). `censored` is "before" if the word was learned
-        before the smallest size, and "after" if it would be learned beyond the largest size. `sample_words` is then the
-        smallest or largest size.
+        One row per curve and word that occurs at least five times (a target: once) and is known to every run. The
+        columns are curve, word, age (months), occurrences, sample_words (missing if the curve has fewer than three
+        sizes), censored, smallest_surprisal and largest_surprisal (bits at these sizes). `censored` is "before" if the
+        word was learned before the smallest size, and "after" if it would be learned beyond the largest size.
+        `sample_words` is then the smallest or largest size. With `snapshots`, each run is a curve, and `words_seen`
+        replaces `sample_words`.
 
     Raises:
         ConfigError: If there are no surprisals of the text, or if several texts have surprisals and none is chosen.
@@ -56,13 +66,13 @@ def ages_of_acquisition(
     if text not in names and (text is not None or len(names) != 1):
         remedy = f"Choose from {', '.join(names)}" if names else "Compute surprisals with python -m eval.surprisal"
         raise ConfigError(f"text={text}: this doesn't select a folder of surprisals in {place}. {remedy}.")
-    rows = _word_surprisals(place / (text or names[0]), read_studies([study], folder))
+    rows = _word_surprisals(place / (text or names[0]), read_studies([study], folder), snapshots)
     is_shared = rows.groupby("word")["run"].transform("size") == rows["run"].nunique()
     rows = rows.assign(age=rows["word"].map(known))[is_shared].dropna(subset="age")
     if rows.empty:
         raise RunError(
-            f"study={study}: no word of {ages} occurs at least {LEAST_OCCURRENCES} times in the text and is known to "
-            "every run. Use a longer text."
+            f"study={study}: no word of {ages} occurs at least {LEAST_OCCURRENCES} times in the text (a target: once) "
+            "and is known to every run. Use a longer text."
         )
     tables = []
     for _, of_curve in rows.groupby("curve", sort=False):
@@ -70,7 +80,7 @@ def ages_of_acquisition(
         x, bits = means.index.to_numpy(), means.to_numpy()
         at = halfway(x, bits, chance.to_numpy()) if len(x) >= _LEAST_POINTS else np.full(len(chance), np.nan)
         table = of_curve.drop_duplicates("word").sort_values("word")[["curve", "word", "age", "occurrences"]]
-        table["sample_words"] = 2 ** at.clip(x[0], x[-1])
+        table["words_seen" if snapshots else "sample_words"] = 2 ** at.clip(x[0], x[-1])
         table["censored"] = np.select([at < x[0], at > x[-1]], ["before", "after"], "")
         tables.append(table.assign(smallest_surprisal=bits[0], largest_surprisal=bits[-1]))
     return pd.concat(tables, ignore_index=True)
@@ -138,29 +148,43 @@ def half_age(ages: Array, shares: Array) -> float:
     return float(at) if ages.min() <= at <= ages.max() else np.nan
 
 
-def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
+def _word_surprisals(folder: Path, found: Studies, snapshots: bool) -> pd.DataFrame:
     """Return one row per run and word, for runs on a curve and for words that are known and frequent enough.
 
     The columns are word (lower case, without punctuation), surprisal (the mean) and chance in bits, occurrences, run,
-    curve and x (log2 of the size). Raises the same RunErrors as `ages_of_acquisition`.
+    curve and x (log2 of the size). With `snapshots`, each snapshot is a run, and its run is the curve. Raises the same
+    RunErrors as `ages_of_acquisition`.
     """
     runs = found.runs[found.runs["sample_words"].notna() & found.runs["baseline"].eq("")]
     x = runs["sample_words"].astype(float).map(np.log2).groupby([runs["curve"], runs["size"]]).transform("mean")
-    manifests = found.details.loc[runs.index, "manifest"]
     tables, digests = [], set()
-    for run, curve, at, manifest in zip(runs["run"], runs["curve"], x, manifests, strict=True):
-        if (file := folder / f"{run}.parquet").is_file():
+    for run, curve, at, details in zip(
+        runs["run"], runs["curve"], x, found.details.loc[runs.index, "manifest"], strict=True
+    ):
+        for file in sorted(folder.glob(f"{run}@*.parquet" if snapshots else f"{run}.parquet")):
             rows, made = read_words(file)
             digests.add(made["benchmark"]["digest"])
-            rows = rows[rows["tokens"] > 0]
-            by_word = rows.groupby(rows["word"].str.strip().str.strip(_EDGES).str.lower())
-            table = by_word[["surprisal", "tokens"]].mean().assign(occurrences=by_word.size(), run=run, curve=curve)
-            table = table[by_word["unk"].max().eq(0) & table["occurrences"].ge(LEAST_OCCURRENCES)].reset_index()
-            vocabulary = manifest.get("vocabulary")
-            if vocabulary is None:  # such as for external checkpoints
+            if snapshots and not made["words_seen"]:
+                continue  # untrained
+            if (vocabulary := details.get("vocabulary")) is None:  # such as for external checkpoints
                 raise RunError(f"{run}: the size of its vocabulary isn't known. To leave out this run, remove {file}.")
-            tables.append(table.assign(x=at, chance=table["tokens"] * np.log2(vocabulary)))
+            table = _mean_surprisals(rows, file)
+            table = table.assign(run=file.stem, curve=run if snapshots else curve)
+            table["x"] = np.log2(made["words_seen"]) if snapshots else at
+            tables.append(table.assign(chance=table["tokens"] * np.log2(vocabulary)))
     if len(digests) != 1:
+        option = " scoring.snapshots=true" if snapshots else ""
         problem = "surprisals are from different texts" if digests else f"no run of {found} has surprisals there"
-        raise RunError(f"{folder}: {problem}. Run python -m eval.surprisal again.")
+        raise RunError(f"{folder}: {problem}. Run python -m eval.surprisal{option} again.")
     return pd.concat(tables, ignore_index=True)
+
+
+def _mean_surprisals(rows: pd.DataFrame, file: Path) -> pd.DataFrame:
+    """Return word, mean surprisal and tokens, and occurrences of the known and frequent words, or of the targets."""
+    least = LEAST_OCCURRENCES
+    if "target" in rows:
+        least, rows = 1, rows[[flag_of(cell, str(file), "target") is True for cell in rows["target"]]]
+    rows = rows[rows["tokens"] > 0]
+    by_word = rows.groupby(rows["word"].str.strip().str.strip(_EDGES).str.lower())
+    table = by_word[["surprisal", "tokens"]].mean().assign(occurrences=by_word.size())
+    return table[by_word["unk"].max().eq(0) & table["occurrences"].ge(least)].reset_index()

@@ -42,8 +42,9 @@ def run(config: StatusConfig) -> None:
     folder = Path(config.paths.runs, config.study)
     states = run_states(folder, requested_runs(config.paths.runs, config.study))
     if not states:
-        problem = f"there are no runs in {folder}, and no experiment has this name"
-        raise RunError(f"study={config.study}: {problem}. Correct the name.")
+        problem = "nothing has been trained or scored in this study, and no experiment has this name"
+        others = ", ".join(sorted(path.name for path in folder.parent.glob("*/"))) or "none"
+        raise RunError(f"study={config.study}: {problem}. Studies in {folder.parent}: {others}.")
     console = Console(highlight=False, markup=False, width=1000)  # wide enough not to wrap any line
     if config.remove is None:
         for part in report(folder, states):

@@ -335,7 +335,7 @@ def check_chosen(corpus: CorpusConfig) -> None:
 class PathsConfig:
     """Folders for input and output. They do not affect results."""
 
-    data: str | None = None  # published data sets and models, which are only read
+    data: str | None = None  # published data sets and models; only `python -m eval.fetch` writes to it
     store: str  # prepared corpora
     runs: str  # run folders, by study
     reports: str  # reports and generated pairs

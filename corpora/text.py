@@ -262,7 +262,8 @@ def _empty_split(name: str, source: str, split: SplitConfig, documents: int, sen
     advice = "set corpus.split.valid=0.2" if name == "valid" else "lower corpus.split.valid and corpus.split.test"
     if sentences > documents:
         shorter = max(1, sentences // ENOUGH_DOCUMENTS)
-        advice = f"cut documents into shorter ones (corpus.document_sentences={shorter}), or {advice}"
+        joined = ", or" if sentences >= ENOUGH_DOCUMENTS else " and"
+        advice = f"cut documents into shorter ones (corpus.document_sentences={shorter}){joined} {advice}"
     return InputError(
         f"{source}: this text has too few documents ({documents}), so none was assigned to {use} "
         f"(corpus.split.valid={split.valid:g}, corpus.split.test={split.test:g}). To solve this, {advice}."

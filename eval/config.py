@@ -129,6 +129,13 @@ class EvalConfig(RunConfig):
 
 
 @dataclass(kw_only=True)
+class FetchConfig(RootConfig):
+    """Configuration of `python -m eval.fetch`."""
+
+    benchmark: BenchmarkConfig
+
+
+@dataclass(kw_only=True)
 class GenerateConfig(CorporaConfig):
     """Configuration of `python -m eval.generate`. The corpus and sample are used with benchmark.vocabulary=run."""
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from corpora.config import RootConfig
-from eval.config import EvalConfig, score_label
+from eval.config import EvalConfig, SurprisalCommand, score_label
 from eval.kinds.items import KINDS
 from eval.kinds.work import Work
 from eval.scores.table import EXPENDABLE, WIDTH
@@ -133,7 +133,7 @@ def _works(
     """
     with_snapshots = [number for number, config in enumerate(configs) if config.scoring.snapshots]
     for step in (None, *(run.snapshots if with_snapshots else ())):
-        load = cache(partial(_load, run, configs[0], step, scorer))
+        load = cache(partial(load_at, run, configs[0], step, scorer))
         for number in range(len(configs)) if step is None else with_snapshots:
             yield number, partial(_work, run, configs[number], load)
 
@@ -142,7 +142,9 @@ def _work(run: RunFolder, config: EvalConfig, load: Callable[[], tuple[Scorer, d
     return KINDS[type(config.benchmark)](run, config, *load())
 
 
-def _load(run: RunFolder, config: EvalConfig, step: int | None, scorer: Scorer | None) -> tuple[Scorer, dict[str, Any]]:
+def load_at(
+    run: RunFolder, config: EvalConfig | SurprisalCommand, step: int | None, scorer: Scorer | None = None
+) -> tuple[Scorer, dict[str, Any]]:
     """Return the scorer of a run's exported model or snapshot, and information about the snapshot ({} for the model).
 
     `scorer` is the exported model, if it is already loaded.

@@ -28,6 +28,9 @@ COMMANDS = {
     "annotate": Command("corpora.annotate", "AnnotateConfig", "add dependency trees to a corpus"),
     "find": Command("corpora.find", "FindCommand", "search an annotated corpus for a construction"),
     "train": Command("train", "RunConfig", "train a model on a sample of a corpus, or a grid of models with -m"),
+    "finetune": Command(
+        "train.finetune", "FinetuneConfig", "fine-tune the models of a study on a table of texts with labels"
+    ),
     "eval": Command("eval", "EvalConfig", "score models on minimal pairs and other benchmarks; train missing runs"),
     "analysis": Command("analysis", "AnalysisConfig", "fit a study's learning curves, and write tables and a report"),
     "table": Command("analysis.table", "TableCommand", "write the accuracies, pairs or runs of a study as one table"),
@@ -36,6 +39,7 @@ COMMANDS = {
     "reading": Command("analysis.reading", "ReadingCommand", "test how well surprisal predicts reading times"),
     "plan": Command("analysis.plan", "PlanCommand", "find out how many sizes, seeds and pairs an experiment needs"),
     "generate": Command("eval.generate", "GenerateConfig", "generate minimal pairs from templates"),
+    "fetch": Command("eval.fetch", "FetchConfig", "download the files of a public benchmark"),
     "surprisal": Command("eval.surprisal", "SurprisalCommand", "write the surprisal of each word of a text"),
     "questionnaire": Command(
         "eval.questionnaire", "QuestionnaireCommand", "collect people's judgements of minimal pairs"

@@ -36,6 +36,7 @@ REMEDIES = {
     errno.EPERM: _CLOSED,
     errno.ENAMETOOLONG: "Use shorter names, or another folder (paths.runs, paths.store).",
 }  # remedies for errors of the file system that a user can fix
+LOCK = ".lock"  # name of the lock file of a run's folder
 POLL_SECONDS = 0.25  # between attempts to acquire a lock, for which a hundred processes may be waiting
 SAY_SECONDS = 10.0  # how long to wait for a lock before printing a message
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
@@ -155,9 +156,13 @@ def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files that killed processes left in a folder and its subfolders."""
+    """Remove the temporary files that killed processes left in a folder and its subfolders.
+
+    Subfolders with a lock of their own are left alone, because another process may be writing there.
+    """
     for path in folder.rglob(".*.tmp"):
-        if _TEMPORARY.fullmatch(path.name):
+        inside = path.relative_to(folder).parents[:-1]
+        if _TEMPORARY.fullmatch(path.name) and not any((folder / part / LOCK).exists() for part in inside):
             path.unlink(missing_ok=True)
 
 

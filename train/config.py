@@ -10,14 +10,14 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from corpora.config import CorporaConfig
+from corpora.config import CorporaConfig, RootConfig
 from pairscale.command.pool import PoolConfig
-from pairscale.command.schemas import NOT_IN_DIGEST
+from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Probability, Share
 from pairscale.errors import ConfigError, check_name
 from pairscale.files import sha256_json
-from pairscale.sizes import parse_size
+from pairscale.sizes import parse_size, written
 from train.models.config import ModelConfig, check_recipe
-from train.recipes import CountedConfig, RecipeConfig
+from train.recipes import CountedConfig, RecipeConfig, Width
 from train.trackers.tracker import LoggerConfig
 
 Precision = Literal["fp32", "bf16"]
@@ -94,6 +94,54 @@ class RunConfig(CorporaConfig):
                 f"recipe={self.recipe.name}: this recipe does not fit model={self.model.name}, because {reason}. "
                 "Leave recipe= out."
             )
+
+
+@dataclass(kw_only=True)
+class TaskConfig:
+    """A table of texts with labels, and how a model is fine-tuned on it (values: conf/task/)."""
+
+    name: str  # name of the folder for the results, RUN/finetuned/NAME
+    train: str = field(metadata=NOT_IN_DIGEST)  # JSON lines to train on: a label, and the parts of one or two texts
+    valid: str = field(metadata=NOT_IN_DIGEST)  # JSON lines to predict
+    label: str  # column of the label: whole numbers or names
+    first: str  # text to read; {NAME} stands for a column
+    second: str | None = None  # text to read after the first one; null: none
+    metric: Literal["accuracy", "f1", "mcc"]  # decides which epoch is the best
+    epochs: Annotated[int, Meta(ge=1, le=100_000)]  # passes over the table
+    batch: Width  # rows per step; the rest of an epoch's rows is left out
+    valid_batch: Width  # rows that are predicted at a time
+    tokens: Annotated[int, Meta(ge=4, le=1_000_000)]  # longest input; the longer of two texts is cut first
+    lr: AboveZero  # the highest learning rate
+    warmup: Probability  # share of the steps during which the rate rises
+    min_lr: Share  # learning rate at the end, as a share of `lr`
+    weight_decay: Share  # of AdamW, for all weights
+    dropout: Probability  # in the classifier; the model keeps its own
+
+    def __post_init__(self) -> None:
+        check_name("task.name", self.name)
+
+
+@dataclass(kw_only=True)
+class FinetuneConfig(RootConfig):
+    """The configuration of `python -m train.finetune`. `seed` is the seed of fine-tuning, not of the runs."""
+
+    precision: Precision
+    task: TaskConfig
+    trainer: TrainerConfig = field(metadata=NOT_IN_DIGEST)
+    run: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # one run of the study; null: all of them
+    dry_run: bool = field(metadata=NOT_IN_DIGEST)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, unused in (("devices", 1), ("compile", False), ("snapshots", None)):
+            if (value := getattr(self.trainer, name)) != unused:
+                raise ConfigError(f"trainer.{name}={written(value)}: fine-tuning doesn't use this key. Leave it out.")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The values that can change the results."""
+        settings: dict[str, Any] = _numbers(self)
+        return settings
 
 
 def described(config: Mapping[str, Any]) -> dict[str, Any]:

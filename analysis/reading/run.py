@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from analysis.config import ReadingCommand
 from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
 from analysis.formats import level_text, rows_of
-from analysis.reading.config import COLUMN, SAMPLE
+from analysis.reading.babylm import babylm_scores, read_babylm
+from analysis.reading.config import BABYLM, COLUMN, SAMPLE
 from analysis.reading.files import column, numbers, read_rows, read_times, texts
 from analysis.reading.times import Array, formulas, reading_deltas, reading_slopes, regression_rows
 from analysis.report.exhibit import Exhibit
@@ -44,7 +46,7 @@ def run(config: ReadingCommand) -> None:
     name, folder = format_of(path, "times")[0], Path(config.paths.reports) / config.study / "reading"
     with quiet.status("reading times"):
         study, words = read_studies([config.study], config.paths.runs), read_times(path, options)
-        models, notes = _read_models(config, study, _write_words(folder / f"{name}.jsonl", words), words)
+        models, snapshots, notes = _read_models(config, study, _write_words(folder / f"{name}.jsonl", words), words)
         rows = regression_rows(words, models, options)
         excluded = rows.drop_duplicates(["text", "number"]).replace({"excluded": {"": "left"}}).groupby("excluded")
         counts = excluded.agg(words=("word", "size"), texts=("text", "nunique"))
@@ -55,17 +57,25 @@ def run(config: ReadingCommand) -> None:
             )
         deltas = study.runs.merge(reading_deltas(rows, options), on="run", how="right")
         slopes = reading_slopes(deltas, level)
+        explained = _babylm_table(path, words, models) if options.form == BABYLM else pd.DataFrame()
+        deltas = deltas.join(explained, on="run") if len(explained) else deltas
         placed = deltas[deltas["sample_words"].notna() & (deltas["baseline"] == "")]
     findings = []
+    for row in rows_of(explained.reset_index()):
+        scores = f"{row.self_paced_r2:.2f} for self-paced reading, {row.eye_tracking_r2:.2f} for eye tracking"
+        findings.append((row.run, f"BabyLM's scores: {scores}."))
     for row in rows_of(slopes):
         gain = (
             f"Each doubling of the training text changes delta by {1000 * row.slope:+.2f} thousandths of a nat per word"
         )
         interval = f"{level_text(level)} confidence interval {1000 * row.low:+.2f} to {1000 * row.high:+.2f}"
         sure = interval if pd.notna(row.low) else "no confidence interval"
-        findings.append((row.curve, f"{gain} ({sure}). {row.note}".strip()))
+        change = f"{gain} ({sure}). " if pd.notna(row.slope) else ""
+        findings.append((row.curve, f"{change}{row.note}".strip()))
     about = "Delta is how much surprisal adds to the log-likelihood of held-out words, in nats per word."
-    table = deltas[["run", "delta", "perplexity", "coefficient", "low", "high"]]
+    if len(explained):
+        about += " The columns that end in r2 are BabyLM's scores: the percentage of the variance that it explains."
+    table = deltas[["run", "delta", "perplexity", "coefficient", "low", "high", *explained]]
     axis = Axis("Delta (nats per word)", ".4f")
     draw = partial(line_chart, placed, "delta", axis, looks_of(list(placed["curve"].unique())))
     exhibit = Exhibit("delta", "Delta", about, table, charts={"delta": draw} if len(placed) else {})
@@ -78,7 +88,8 @@ def run(config: ReadingCommand) -> None:
         findings=findings,
         notes=notes,
         methods=["The baseline is {}. The regression with surprisal is {}.".format(*formulas(options))],
-        tables={"models": deltas, "slopes": slopes, "excluded": counts["words"].rename_axis("reason").reset_index()},
+        tables={"models": deltas, "slopes": slopes, "excluded": counts["words"].rename_axis("reason").reset_index()}
+        | ({"snapshots": _babylm_table(path, words, snapshots).reset_index()} if len(explained) and snapshots else {}),
     )
     print_part(console, quiet, part)
     with atomic_path(folder / name / "tables/rows.parquet") as temporary:
@@ -98,8 +109,10 @@ def _write_words(path: Path, words: pd.DataFrame) -> Path:
 
 def _read_models(
     config: ReadingCommand, study: Studies, file: Path, words: pd.DataFrame
-) -> tuple[dict[str, pd.DataFrame], list[str]]:
+) -> tuple[dict[str, pd.DataFrame], dict[tuple[str, int], pd.DataFrame], list[str]]:
     """Return the surprisal, tokens, unk and log_frequency of the words in `file` by run, and notes on missing runs.
+
+    In between, return the same for snapshots, by run and words seen, without log_frequency.
 
     Raises RunError if there are no surprisals, or if they are for other words or were computed with other settings.
     """
@@ -107,6 +120,7 @@ def _read_models(
     arguments = [f"study={config.study}", f"text={file}", "surprisal.context=document", *paths]
     again = f"python -m eval.surprisal {shlex.join(arguments)}"
     models: dict[str, pd.DataFrame] = {}
+    snapshots: dict[tuple[str, int], pd.DataFrame] = {}
     first: dict[str, Any] = {}
     notes: list[str] = []
     for path in sorted((file.parents[1] / "surprisal" / file.stem).glob("*.parquet")):
@@ -119,7 +133,11 @@ def _read_models(
                 f"{path}: these surprisals are for other words, or were computed with other settings ({different}). "
                 f"Compute them again with: {again}"
             )
-        models[path.stem] = rows[["surprisal", "tokens", "unk"]]
+        rows = rows[["surprisal", "uncorrected", "tokens", "unk"]]
+        if "words_seen" in made:
+            snapshots[path.stem.partition("@")[0], made["words_seen"]] = rows
+        else:
+            models[path.stem] = rows
     if missing := [run for run in study.runs["run"] if run not in models]:
         notes.append(f"These runs have no surprisals of the words: {first_few(missing)}. Compute them with: {again}")
     trained = study.runs.loc[study.runs["sample_words"].notna(), "run"]
@@ -131,7 +149,16 @@ def _read_models(
     if not models:
         raise RunError(" ".join(notes))
     frequencies = _frequencies(config, study, words, list(models))
-    return {run: model.assign(log_frequency=frequencies[run]) for run, model in models.items()}, notes
+    models = {run: model.assign(log_frequency=frequencies[run]) for run, model in models.items()}
+    return models, dict(sorted(snapshots.items())), notes
+
+
+def _babylm_table(path: Path, words: pd.DataFrame, models: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
+    """Return BabyLM's scores of each model, or no row if the file lacks one of their columns."""
+    if (rows := read_babylm(path)) is None:
+        return pd.DataFrame()
+    scores = pd.DataFrame({name: babylm_scores(rows, words, model["uncorrected"]) for name, model in models.items()}).T
+    return scores.rename_axis(["run", "words_seen"] if scores.index.nlevels == 2 else "run")
 
 
 def _frequencies(config: ReadingCommand, study: Studies, words: pd.DataFrame, models: list[str]) -> dict[str, Array]:

@@ -100,6 +100,23 @@ class ColumnsConfig:
 
 
 @dataclass(kw_only=True)
+class DownloadConfig:
+    """Where `python -m eval.fetch` gets the files of a benchmark, and their licence."""
+
+    page: str  # a page that describes the files
+    licence: str  # their licence, or why they can't be downloaded
+    # A file, or an archive (zip, or tar with any compression); null: the files can only be had by hand.
+    address: Annotated[str, Meta(pattern=r"\Ahttps?://", description="an address (https://...)")] | None = None
+    folder: str = ""  # the folder of an archive that has the files; a folder around everything doesn't count
+    # SHA-256 of the output of `sha256sum` for the files, by name (eval/fetch.py)
+    sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z", description="64 hexadecimal digits")] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.address is None) != (self.sha256 is None):
+            raise ConfigError("benchmark.download: address and sha256 go together. Set both, or neither.")
+
+
+@dataclass(kw_only=True)
 class BenchmarkConfig:
     """A set of minimal pairs."""
 
@@ -107,6 +124,7 @@ class BenchmarkConfig:
     name: str  # name of the benchmark, in the report and in the name of the score folder
     form: str | None = None  # a form of eval/benchmarks/form.py; null: the form called `name`, or else pairs
     path: str | None = None  # a local file or folder
+    download: DownloadConfig | None = None  # where `python -m eval.fetch` gets the files; null: nowhere
     dataset: str | None = None  # a data set on the Hugging Face hub, instead of path
     revision: str | None = None  # branch, tag or commit of the data set; null: its main branch
     subset: str | None = None  # subset (configuration) of the data set; null: all subsets

@@ -146,8 +146,11 @@ def local_files(config: BenchmarkConfig) -> list[Path]:
                 f"benchmark.files=['*{formats[0]}']."
             )
     if not files:
+        can_download = config.download is not None and config.download.address is not None
+        fetch = f", or run python -m eval.fetch benchmark={config.name}" if can_download else ""
         raise InputError(
-            f"benchmark.path={path}: there is no such file, nor a folder with {wanted}. Correct the path{otherwise}."
+            f"benchmark.path={path}: there is no such file, nor a folder with {wanted}. Correct the path"
+            f"{fetch}{otherwise}."
         )
     return files
 

@@ -25,6 +25,7 @@ from eval.scorers.network import CausalNetwork, Network, vocabulary_size
 from eval.scorers.tokens import HubTokens, score_settings
 from pairscale.errors import ConfigError, InputError, PairscaleError, error_line, first_few
 from pairscale.hub import import_transformers, offline_without_network
+from pairscale.sizes import plural
 from train.models.config import PretrainedConfig
 
 if TYPE_CHECKING:
@@ -60,6 +61,12 @@ def load_pretrained(config: PretrainedConfig, execution: Execution) -> CausalSco
     path, revision = _local(config.path), config.revision
     if path and revision:
         path, revision = _local(str(Path(path) / revision)), None
+    inside = sorted(one.parent for one in Path(path).glob("*/config.json")) if path else []
+    if path and inside and not (Path(path) / "config.json").exists():
+        raise InputError(
+            f"model.path={config.path}: this folder isn't a model, but contains {plural(len(inside), 'model')}. Choose "
+            f"one, such as model.path={inside[0]}."
+        )
     source = _Source(config, path or config.path, revision or "main")
     with source.one_line_errors():
         model, tokenizer, tokenizer_path = source.load(transformers)

@@ -1,7 +1,8 @@
 """Write the surprisals of a text's words, and print their means, for `python -m eval.surprisal`.
 
-<paths.reports>/<study>/surprisal/<file>/<run>.parquet, .csv     for the runs of a study
-<paths.reports>/surprisal/<file>/<model>.parquet, .csv           for a pretrained model
+<paths.reports>/<study>/surprisal/<file>/<run>.parquet, .csv           for the runs of a study
+<paths.reports>/<study>/surprisal/<file>/<run>@<step>.parquet, .csv    for their snapshots
+<paths.reports>/surprisal/<file>/<model>.parquet, .csv                 for a pretrained model
 """
 
 import dataclasses
@@ -9,16 +10,17 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from eval.benchmarks.files import format_of
 from eval.config import SurprisalCommand, recorded_policy
 from eval.kinds.work import has_scores, score_metadata
-from eval.run import check_failures, done_runs
+from eval.run import check_failures, done_runs, load_at
 from eval.scorers.base import Execution, Scorer
-from eval.scorers.load import pretrained_scorer, run_scorer
-from eval.scores.files import read_words, write_words
+from eval.scorers.load import pretrained_scorer
+from eval.scores.files import read_words, score_path, write_words
 from eval.surprisal.texts import read_texts
 from eval.surprisal.words import text_surprisals
 from pairscale.command.line import current
@@ -47,16 +49,18 @@ def run(config: SurprisalCommand) -> None:
         )
     if pretrained and config.run is not None:
         raise ConfigError(f"run={config.run} and model={config.model.name} both choose a model. Leave one of them out.")
+    if pretrained and config.scoring.snapshots:
+        raise ConfigError("scoring.snapshots=true: only the runs of a study have snapshots. Leave this setting out.")
     path, reading = Path(config.text).expanduser(), config.surprisal
     texts, name = read_texts(path, reading), format_of(path, "text")[0]
     items, parameters = {"name": name, "digest": sha256_file(path)}, dataclasses.asdict(reading)
     folder = Path(config.paths.reports) / (config.study or "") / "surprisal" / name
     runs, damaged = ([], 0) if pretrained else done_runs(config, "read", config.run)
     rows = []
-    for model, scorer in _scorers(config, runs):
-        file = folder / f"{re.sub(r'[^A-Za-z0-9._+-]+', '_', model)}.parquet"
+    for model, scorer, moment in _scorers(config, runs):
+        file = score_path(folder, re.sub(r"[^A-Za-z0-9._+-]+", "_", model), moment.get("step"))
         policy = recorded_policy(config.policy, None, None)
-        metadata = score_metadata(scorer.name, scorer, items, parameters, policy)
+        metadata = score_metadata(scorer.name, scorer, items, parameters, policy) | moment
         speed, start = "", time.monotonic()
         if not has_scores(file, metadata):
             words = text_surprisals(scorer, texts, config.policy, reading.window, reading.step)
@@ -64,7 +68,8 @@ def run(config: SurprisalCommand) -> None:
             write_words(file, words, metadata)
         words, _ = read_words(file)
         bits, unknown = words["surprisal"].mean(), (words["unk"] > 0).mean()
-        rows.append([model, f"{len(words):,}", f"{bits:.2f}", f"{2**bits:,.1f}", f"{unknown:.1%}", speed])
+        name = f"{model}@{moment['moment']}" if moment else model
+        rows.append([name, f"{len(words):,}", f"{bits:.2f}", f"{2**bits:,.1f}", f"{unknown:.1%}", speed])
     if not rows:
         raise RunError(
             f"study={config.study}: the finished runs in {Path(config.paths.runs, config.study or '')} are all masked "
@@ -78,15 +83,20 @@ def run(config: SurprisalCommand) -> None:
     check_failures(config, "read", damaged, len(runs) + damaged)
 
 
-def _scorers(config: SurprisalCommand, runs: Sequence[RunFolder]) -> Iterator[tuple[str, Scorer]]:
-    """Yield the name and the scorer of the pretrained model, or of each run with a causal model."""
-    execution = Execution.of(config)
+def _scorers(config: SurprisalCommand, runs: Sequence[RunFolder]) -> Iterator[tuple[str, Scorer, dict[str, Any]]]:
+    """Yield the name and the scorer of the pretrained model, or of each run with a causal model.
+
+    With scoring.snapshots=true, a run's snapshots follow it, with their step, words_seen and moment.
+    """
     if isinstance(config.model, PretrainedConfig):
-        scorer = pretrained_scorer(config.model, execution)
-        yield scorer.name, scorer
+        scorer = pretrained_scorer(config.model, Execution.of(config))
+        yield scorer.name, scorer, {}
     for run in runs:
-        scorer = run_scorer(run, execution)
-        if scorer.masked:
-            say(f"{run.path.name}: this run is skipped, because masked models have no surprisals.")
-        else:
-            yield run.path.name, scorer
+        if config.scoring.snapshots and not run.snapshots:
+            say(f"{run.path.name} has no snapshots. To keep some, train with trainer.snapshots=N.")
+        for step in (None, *(run.snapshots if config.scoring.snapshots else ())):
+            scorer, moment = load_at(run, config, step)
+            if scorer.masked:
+                say(f"{run.path.name}: this run is skipped, because masked models have no surprisals.")
+                break
+            yield run.path.name, scorer, moment

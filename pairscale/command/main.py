@@ -23,6 +23,7 @@ NEED_ARGUMENTS = (
     "find",
     "train",
     "eval",
+    "fetch",
     "analysis",
 )  # alone, they only print their help
 

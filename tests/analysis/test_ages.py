@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 from analysis.ages import ages_of_acquisition, half_age, halfway, read_ages
 from eval.scores.files import read_words, write_words
 from pairscale.errors import ConfigError, InputError, RunError
-from tests.support.child_files import STUDY, write_study
+from tests.support.child_files import STUDY, write_snapshots, write_study
 from tests.support.scored_runs import run_folders
 from tests.support.simulated_study import as_revisions
 
@@ -114,3 +114,23 @@ def test_words_beyond_the_sizes_have_the_amounts_of_the_ends(tmp_path):
     as_revisions(run_folders(tmp_path / "runs"))  # checkpoints from elsewhere
     with pytest.raises(RunError, match="size of its vocabulary"):
         ages_of_acquisition("simulated", written(tmp_path, table), **folders)
+
+
+def test_snapshots_of_a_run_are_a_curve_over_the_words_it_had_seen(tmp_path):
+    """The simulated sizes, given as snapshots of one run, place the words where the sizes do."""
+    write_study(tmp_path, noise=0)
+    folder = tmp_path / "reports/simulated/surprisal"
+    first = write_snapshots(tmp_path / "runs/simulated", folder / "childes", "contexts")
+    folders = {"folder": tmp_path / "runs", "reports": tmp_path / "reports"}
+    ages = written(tmp_path, pd.DataFrame({"word": ["bal", "dam"], "age": [20, 21]}))
+    [of_run] = ages_of_acquisition("simulated", ages, "contexts", snapshots=True, **folders).to_dict("records")
+    of_sizes, _ = ages_of_acquisition("simulated", ages, "childes", **folders).to_dict("records")
+    assert (of_run["curve"], of_run["word"]) == (first, "bal")
+    assert "sample_words" not in of_run
+    assert of_run["words_seen"] == pytest.approx(of_sizes["sample_words"], rel=1e-3)
+    for file in folder.glob("contexts/*.parquet"):  # a target may occur once
+        rows, made = read_words(file)
+        write_words(file, rows.drop_duplicates("word"), made)
+    assert ages_of_acquisition("simulated", ages, "contexts", snapshots=True, **folders)["occurrences"].tolist() == [1]
+    with pytest.raises(RunError, match=r"scoring\.snapshots=true"):
+        ages_of_acquisition("simulated", ages, "childes", snapshots=True, **folders)

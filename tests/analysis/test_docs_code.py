@@ -1,6 +1,7 @@
 """The code on the pages of docs/ runs on simulated studies; that of bambi runs in tests/test_documentation.py."""
 
 import doctest
+import json
 import re
 
 import numpy as np
@@ -14,7 +15,7 @@ from analysis.reading.times import regression_rows
 from tests.support import ROOT
 from tests.support.ablation_study import write_ablations
 from tests.support.child_files import STUDY as CHILD_STUDY
-from tests.support.child_files import write_study
+from tests.support.child_files import write_snapshots, write_study
 from tests.support.long_table import random_curve
 from tests.support.reading_files import made_up_table
 from tests.support.simulated_study import SimulatedStudy, rewrite_config
@@ -82,9 +83,18 @@ def test_words_and_ages_run(tmp_path, monkeypatch, capsys):
     (tmp_path / "runs" / CHILD_STUDY.name).rename(tmp_path / "runs/mine")
     (tmp_path / "reports" / CHILD_STUDY.name).rename(tmp_path / "reports/mine")
     monkeypatch.chdir(tmp_path)
-    for script in blocks(GUIDES / "words_and_ages.md"):
-        exec(script, {"np": np})
+    over_sizes, tables, over_training = blocks(GUIDES / "words_and_ages.md")
+    exec(over_sizes, {"np": np})
     assert "log2(sample_words)" in capsys.readouterr().out
+    contexts = {"bal": [{"context": "The"}, {"context": "A big"}], "dog": [{"context": "my"}]}
+    (tmp_path / "cdi_childes.json").write_text(json.dumps(contexts))
+    exec(tables, {})
+    assert pd.read_csv(tmp_path / "contexts.csv").query("target")["word"].tolist() == ["bal", "bal", "dog"]
+    assert pd.read_csv(tmp_path / "alone.csv")["word"].tolist() == ["bal", "dog"]
+    run = write_snapshots(tmp_path / "runs/mine", tmp_path / "reports/mine/surprisal/childes", "contexts")
+    (tmp_path / "ages.csv").rename(tmp_path / "cdi_human.csv")
+    exec(over_training, {})
+    assert f"{run} 4 PearsonRResult" in capsys.readouterr().out
 
 
 def test_the_page_of_statistics_gives_the_slope_of_statsmodels(monkeypatch):

@@ -222,7 +222,7 @@ def test_one_benchmark_takes_the_place_of_several(tmp_path):
     ("command", "message"),
     [
         *((name, "give one benchmark") for name in ("analysis", "figure", "generate", "questionnaire")),
-        ("plan", "is for one"),
+        ("plan", "only use one"),
     ],
 )
 def test_a_command_for_one_benchmark_refuses_several(command, message):

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from eval.scores.files import write_words
+from eval.scores.files import read_words, write_words
 from tests.support.simulated_study import SimulatedStudy, about
+from train.runs.folder import RunFolder
 
 VOCABULARY = 1024
 WORDS = [f"{first}{second}{third}" for first in "bdg" for second in "aeiou" for third in ("l", "m", "nn", "rrr")]  # 60
@@ -45,3 +46,23 @@ def write_study(folder: Path, noise: float = 0.3, occurrences: int = 6) -> pd.Da
         file.parent.mkdir(parents=True, exist_ok=True)
         write_words(file, rows, made)
     return table
+
+
+def write_snapshots(runs: Path, surprisals: Path, text: str) -> str:
+    """Write the surprisals of all sizes of seed 1 as those of the snapshots of one run, and return its name.
+
+    In the folder `text` beside `surprisals`, words that begin with "ba" are targets, and all others are contexts.
+    """
+    of_seed = [run for run in map(RunFolder, sorted(runs.iterdir())) if run.read_config()["seed"] == 1]
+    first = min(run.path.name for run in of_seed)
+    for number, run in enumerate(of_seed, start=1):
+        rows, made = read_words(surprisals / f"{run.path.name}.parquet")
+        is_target = rows["word"].str.startswith("Ba")
+        rows = rows.assign(target=is_target.map({True: "true", False: "false"}))
+        rows["surprisal"] = rows["surprisal"].where(is_target, 99.0)
+        seen = {"step": number, "words_seen": run.read_manifest()["sample_words"]}
+        for moment, table in ((seen, rows), ({"step": 0, "words_seen": 0}, rows.assign(surprisal=1.0))):
+            file = surprisals.parent / text / f"{first}@{moment['step']}.parquet"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_words(file, table, made | moment)
+    return first

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils._pytree import tree_map_only
 
@@ -24,7 +24,7 @@ from pairscale.console import say
 from pairscale.errors import RunError
 from pairscale.files import sha256_file, write_bytes
 from train.loop.device import Ranks
-from train.models.base import LanguageModel, State
+from train.models.base import State
 from train.runs.folder import RunFolder
 
 KEPT = 2  # number of checkpoints to keep
@@ -38,7 +38,7 @@ class TrainState:
     instead, so that runs with equal weights write equal checkpoints.
     """
 
-    def __init__(self, model: LanguageModel, ranks: Ranks):
+    def __init__(self, model: nn.Module, ranks: Ranks):
         self.model = model
         self.ranks = ranks
         self.optimizer: Optimizer  # set when Lightning has moved the model to its device

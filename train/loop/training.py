@@ -11,7 +11,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -132,16 +132,30 @@ def fit(module: LanguageModelling) -> None:
             module.last = module.data.validation(module.model, torch.device("cpu"))
             module.keep_best()
         return
+    # DDP has to know whether a step can leave some weights without a gradient.
+    strategy = None if ranks.size == 1 else DDPStrategy(find_unused_parameters=config.model.skips_weights)
+    remedy = "divide each step between two GPUs with trainer.devices=2, or lower recipe.batch"
+    try:
+        run_loop(module, module.batches.after(module.state.step), remedy, strategy)
+    finally:
+        module.progress.end()
+
+
+def run_loop(module: Any, batches: Iterable[Any], remedy: str, strategy: DDPStrategy | None = None) -> None:
+    """Let Lightning run the steps of a module, which has `config` and `folder` and writes its own files.
+
+    If a GPU runs out of memory, the message ends with `remedy`. `strategy` is for several devices.
+    """
+    config, devices = module.config, module.config.trainer.devices
     environments: list[Any] = []
-    if ranks.size > 1:  # in a SLURM job, too, because its only task starts all ranks
+    if strategy is not None:  # in a SLURM job, too, because its only task starts all ranks
         environments = [LightningEnvironment()]
     elif SLURMEnvironment.detect():  # slurm/run.sbatch requeues; if Lightning did so too, the job would start twice
         environments = [SLURMEnvironment(auto_requeue=False)]
     trainer = L.Trainer(
-        accelerator=device_of(config.trainer, ranks.size),
-        devices=ranks.size,
-        # DDP has to know whether a step can leave some weights without a gradient.
-        strategy="auto" if ranks.size == 1 else DDPStrategy(find_unused_parameters=config.model.skips_weights),
+        accelerator=device_of(config.trainer, devices),
+        devices=devices,
+        strategy=strategy or "auto",
         precision="bf16-mixed" if config.precision == "bf16" else "32-true",
         max_epochs=1,  # Lightning's epoch is the rest of the run
         logger=False,  # the module writes metrics.csv and calls the tracker
@@ -152,14 +166,12 @@ def fit(module: LanguageModelling) -> None:
         plugins=environments,
     )
     try:
-        with enough_memory("divide each step between two GPUs with trainer.devices=2, or lower recipe.batch"):
-            trainer.fit(module, module.batches.after(module.state.step))
+        with enough_memory(remedy):
+            trainer.fit(module, batches)
     except SystemExit as ended:  # Lightning raises this on Ctrl-C
         if isinstance(ended.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
-    finally:
-        module.progress.end()
 
 
 @contextmanager

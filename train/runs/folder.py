@@ -9,6 +9,7 @@
         snapshots/           the weights after chosen numbers of words, for trajectories (train/loop/snapshots.py)
         model/               everything needed for scoring, as a Hugging Face folder (train/runs/model_folder.py)
         scores/<benchmark>/  score files (eval/scores/files.py)
+        finetuned/<task>/seed-<n>/  results of fine-tuning (train/finetune)
         tracking.log         tracebacks of trackers that failed (train/trackers/tracker.py)
 
 This module does not import torch, so that the analysis can read run folders.
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pairscale.errors import RunError, RunInUse
-from pairscale.files import atomic_path, only_process, write_json
+from pairscale.files import LOCK, atomic_path, only_process, write_json
 from pairscale.schema import parse_json, read_json, read_yaml
 from train.config import RunConfig, run_id
 from train.runs.schemas import (
@@ -94,7 +95,7 @@ class RunFolder:
         self.manifest = self.path / "manifest.json"
         self.metrics = self.path / "metrics.csv"
         self.progress = self.path / "progress.json"
-        self.lock = self.path / ".lock"
+        self.lock = self.path / LOCK
         self.checkpoint_folder = self.path / "checkpoints"
         self.model = ModelFolder(self.path / "model")
 
@@ -134,6 +135,10 @@ class RunFolder:
     def scores(self, benchmark: str) -> Path:
         """Return the folder with the score files of one benchmark."""
         return self.path / "scores" / benchmark
+
+    def finetuned(self, task: str, seed: int) -> RunFolder:
+        """Return the folder with the results of fine-tuning, which has a manifest and a lock of its own."""
+        return RunFolder(self.path / "finetuned" / task / f"seed-{seed}")
 
     def read_config(self) -> dict[str, Any]:
         """Return config.yaml as plain data that fits StoredConfig. Raises RunError if it is missing or damaged."""
@@ -256,13 +261,14 @@ class MetricsFile:
     """The file metrics.csv, with one row per log point or validation.
 
     Rows are keyed by step and don't contain times. So the file depends only on the configuration, and a resumed run
-    writes the same file.
+    writes the same file. `columns` begins with "step".
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, columns: tuple[str, ...] = COLUMNS):
         """Read the rows that exist. Raises RunError if the file is damaged."""
         self.path = path
-        self.rows = _read_metrics(path) if path.exists() else []
+        self.columns = columns
+        self.rows = _read_metrics(path, columns) if path.exists() else []
 
     def forget_after(self, step: int) -> None:
         """Drop the rows after `step`. A run that resumes there writes them again."""
@@ -271,7 +277,7 @@ class MetricsFile:
     def add(self, step: int, values: dict[str, float]) -> None:
         """Add values to the row of a step."""
         if not self.rows or int(self.rows[-1]["step"]) != step:
-            self.rows.append(dict.fromkeys(COLUMNS, "") | {"step": str(step)})
+            self.rows.append(dict.fromkeys(self.columns, "") | {"step": str(step)})
         self.rows[-1].update({name: repr(value) for name, value in values.items()})
 
     def at(self, step: int) -> dict[str, float]:
@@ -284,12 +290,12 @@ class MetricsFile:
         """Write the file atomically."""
         with atomic_path(self.path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             masked = any(row.get(name) for row in self.rows for name in MASKED_COLUMNS)
-            writer = csv.DictWriter(file, COLUMNS + MASKED_COLUMNS if masked else COLUMNS)
+            writer = csv.DictWriter(file, self.columns + MASKED_COLUMNS if masked else self.columns)
             writer.writeheader()
             writer.writerows(self.rows)
 
 
-def _read_metrics(path: Path) -> list[dict[str, str]]:
+def _read_metrics(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
     """Return the rows of metrics.csv after step 0. Empty cells of MASKED_COLUMNS are left out.
 
     Raises RunError if the file is damaged.
@@ -297,14 +303,14 @@ def _read_metrics(path: Path) -> list[dict[str, str]]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
-            rows, columns = list(reader), reader.fieldnames or []
-        if missing := {"step", "valid_ppl", "valid_oov_rate"}.difference(columns):
+            rows, found = list(reader), reader.fieldnames or []
+        if missing := {"step", "valid_ppl", "valid_oov_rate"}.intersection(columns).difference(found):
             raise ValueError(f"missing columns: {', '.join(sorted(missing))}")
         for row in rows:
             if None in row or None in row.values():
                 raise ValueError(f"step {row['step']}: the number of cells differs from the number of columns")
             numbers(row)
-        rows = [{name: text for name, text in row.items() if text or name in COLUMNS} for row in rows]
+        rows = [{name: text for name, text in row.items() if text or name in columns} for row in rows]
         return [row for row in rows if int(row["step"])]
     except (ValueError, csv.Error) as error:
         raise RunError(f"{path}: this file can't be read ({error}). {AGAIN}.") from None

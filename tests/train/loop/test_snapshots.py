@@ -3,13 +3,19 @@
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from eval import load_scorer, surprisals
 from eval.run import score_run
-from eval.scores.files import read_metadata, read_scores, score_path
+from eval.scorers.base import Execution
+from eval.scorers.load import trained_scorer
+from eval.scores.files import read_metadata, read_scores, read_words, score_path
+from eval.surprisal.run import run as write_surprisals
 from pairscale.command.compose import compose
+from pairscale.command.line import Line, set_current
 from pairscale.errors import ConfigError, RunError
 from tests.bench.stages import SMALL, TRAINED, contents, difference
 from tests.support.small_runs import trained
@@ -218,3 +224,30 @@ def test_each_snapshot_is_scored_once_with_its_own_weights(configure, capsys):
     score_path(folder, "lp", steps[1]).unlink()
     score_run(run, config)
     assert read_metadata(score_path(folder, "lp", steps[1]))["step"] == steps[1]
+
+
+def test_each_snapshot_has_its_own_surprisals(finished_run, tmp_path, capsys):
+    set_current(Line())  # another test may have chosen a model on its command line
+    text = tmp_path / "two.txt"
+    text.write_text("The cats sleep near a dog .\nThe cat sleeps .\n")
+    paths = [f"paths.runs={finished_run.path.parents[1]}", f"paths.reports={tmp_path}", "trainer.progress=false"]
+    words = ["study=" + finished_run.path.parent.name, f"text={text}", "scoring.snapshots=true", *paths]
+    write_surprisals(compose("surprisal", words))
+    folder = tmp_path / finished_run.path.parent.name / "surprisal/two"
+    name = finished_run.path.name
+    expected = {score_path(folder, name, step) for step in (None, *finished_run.snapshots)}
+    assert set(folder.glob("*.parquet")) == expected
+    lines = text.read_text().splitlines()
+    for step in finished_run.snapshots:
+        rows, made = read_words(score_path(folder, name, step))
+        loaded = load_snapshot(finished_run, step)
+        assert (made["step"], made["words_seen"]) == (step, loaded.info["words_seen"])
+        alone = surprisals(trained_scorer(loaded, "m", Execution(100)), lines)
+        assert rows["surprisal"].to_numpy() == pytest.approx(alone["surprisal"].to_numpy())
+    final = read_words(score_path(folder, name))[0]
+    pd.testing.assert_frame_equal(final, rows)  # the last snapshot is the model
+    pd.testing.assert_frame_equal(final, surprisals(load_scorer(finished_run), lines))
+    assert f"{name}@1/8" in capsys.readouterr().out
+    pretrained = ["model=hf_causal", "model.path=gpt2", "study=null"]
+    with pytest.raises(ConfigError, match=r"scoring\.snapshots=true"):
+        write_surprisals(compose("surprisal", [*words[1:], *pretrained]))

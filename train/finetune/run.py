@@ -1,0 +1,156 @@
+"""Fine-tune the model of each finished run of a study: skip what is done, resume what is unfinished."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.benchmark import Timer
+
+from pairscale.console import say
+from pairscale.errors import ConfigError, InputError, RunError
+from pairscale.files import sha256_file
+from pairscale.progress import Activity, shown, working
+from pairscale.sizes import clock
+from train.config import FinetuneConfig
+from train.estimate import MEASURED_SECONDS, READING
+from train.finetune.table import Batch, Row, encode, labels_of, read_table
+from train.finetune.training import FineTuning
+from train.loop.device import device_of, enough_memory, set_up_cpu, set_up_gpu
+from train.loop.state import newest_checkpoint
+from train.loop.training import quiet_lightning, run_loop
+from train.runs.folder import UNFINISHED, RunFolder, study_runs
+from train.runs.labels import flatten
+from train.runs.model_folder import load_model
+from train.runs.provenance import git_state, machine, versions
+
+_REMEDY = "lower task.batch or task.tokens"
+
+
+def finetune_study(config: FinetuneConfig) -> None:
+    """Fine-tune the finished runs of a study on a task with one seed, one after the other.
+
+    With `config.dry_run`, say what would be done and how long it takes. An error of one run doesn't stop the others.
+
+    Raises:
+        ConfigError: if no study is given, or if the tables don't fit the task.
+        InputError: if a table can't be used.
+        RunError: if there is no such study or run, and at the end if some runs could not be fine-tuned.
+    """
+    if config.study is None:
+        raise ConfigError("Which study should be fine-tuned? Add study=NAME.")
+    runs = study_runs(config.paths.runs, config.study, config.run)
+    tables = read_table(config.task.train, config.task), read_table(config.task.valid, config.task)
+    labels, failed = labels_of(config.task, *tables), 0
+    done = [run for run in runs if run.done]
+    for run in runs:
+        if run not in done:
+            say(f"{run.path.name}: its training isn't finished.", "not fine-tuned", "yellow")
+    if not done:
+        raise RunError(f"study={config.study}: no run is finished. Run the training command again to continue.")
+    for run in done:
+        try:
+            _finetune(run, config, tables, labels)
+        except (ConfigError, InputError, RunError) as error:
+            if len(done) == 1:
+                raise
+            say(str(error), "not fine-tuned", "yellow")
+            failed += 1
+    if failed:
+        raise RunError(f"study={config.study}: {failed} of {len(done)} runs could not be fine-tuned (see above).")
+
+
+def _finetune(run: RunFolder, config: FinetuneConfig, tables: tuple[list[Row], list[Row]], labels: list[str]) -> None:
+    """Fine-tune the model of a run, unless that is done. Raises RunError as `finetune_study`, and RunInUse."""
+    task, title = config.task, f"{run.path.name} on {config.task.name}, seed {config.seed}"
+    folder = run.finetuned(task.name, config.seed)
+    if not run.model.weights.exists():
+        say(f"{run.path.name}: only neural models that were trained here can be fine-tuned.", "skipped", "yellow")
+        return
+    digests = [sha256_file(Path(path)) for path in (task.train, task.valid)]
+    identity = {"weights": run.model.digest(), "tables": digests, "settings": config.settings}
+    _check_same(folder, identity)
+    if folder.done:
+        say(f"{title}: {_result(folder)}", "Already fine-tuned:", "green")
+        return
+    loaded = load_model(run.model)
+    encoded = (encode(tables[0], labels, loaded, task), encode(tables[1], labels, loaded, task))
+    facts = {"labels": labels, "rows": list(map(len, tables)), "cut_rows": [items.cut for items in encoded]}
+    if config.dry_run:
+        print(f"{title}: {_plan(FineTuning(config, folder, loaded.model, encoded, labels))}")
+        return
+    with folder.locked(), shown(title, config.trainer.progress), quiet_lightning():
+        if not folder.done:  # by another process, meanwhile
+            _train(FineTuning(config, folder, loaded.model, encoded, labels), identity | facts)
+    print(f"{title}: {_result(folder)}")
+
+
+def _check_same(folder: RunFolder, identity: dict[str, Any]) -> None:
+    """Raise RunError if the folder has results for other weights, tables or settings."""
+    there = folder.read_manifest()
+    before, now = (flatten({key: of.get(key, {}) for key in identity}) for of in (there, identity))
+    if others := [key.removeprefix("settings.") for key in now if there and before.get(key) != now[key]]:
+        raise RunError(
+            f"{folder.path}: this folder has results with another value of {', '.join(others)}. Choose another "
+            "task.name for new results, or remove the folder."
+        )
+
+
+def _train(module: FineTuning, facts: dict[str, Any]) -> None:
+    config, folder, earlier = module.config, module.folder, module.earlier
+    checkpoint = newest_checkpoint(folder)
+    device = _set_up(module, earlier.get("machine", {}).get("threads") if checkpoint is not None else None)
+    if checkpoint is not None:
+        module.state.read(checkpoint)
+        say(f"Resuming {folder.path} after {module.state.step:,} of {module.steps:,} steps.")
+    attempts = {"status": UNFINISHED, "attempts": earlier.get("attempts", 0) + 1}
+    about = {"machine": machine(device, torch.get_num_threads()), "git": git_state(), "versions": versions()}
+    folder.update_manifest(**attempts, **facts, **about)
+    module.started, rows = time.monotonic(), config.task.batch
+    module.activity = Activity("fine-tuning", module.steps * rows, "rows", module.state.step * rows)
+    with module.activity:
+        run_loop(module, module.batches(module.state.step), _REMEDY)
+    module.finish()
+
+
+def _set_up(module: FineTuning, recorded: int | None = None) -> str:
+    """Set the threads and the precision, and return the kind of device: "cuda" or "cpu"."""
+    config, device = module.config, device_of(module.config.trainer)
+    set_up_cpu(config.trainer, sum(weight.numel() for weight in module.parameters()), recorded)
+    set_up_gpu(config.precision == "bf16")
+    module.used = (device, 1, torch.get_num_threads())
+    return device
+
+
+def _result(folder: RunFolder) -> str:
+    """Return the measures of the best epoch in words."""
+    best = folder.read_manifest()["best"]
+    measures = [f"{name} {best[name]:.3f}" for name in ("accuracy", "f1", "mcc") if name in best]
+    return f"{', '.join(measures)} after epoch {best['epoch']}, the best one"
+
+
+def _plan(module: FineTuning) -> str:
+    """Say what fine-tuning would do, and how long it takes, from measured steps."""
+    task, device = module.task, _set_up(module)
+    module.to(device).train()
+    optimizer, batch = module.configure_optimizers(), Batch(*(part.to(device) for part in next(module.batches())))
+
+    def step() -> None:
+        optimizer.zero_grad()
+        with torch.autocast(device, torch.bfloat16, enabled=module.config.precision == "bf16"):
+            loss = module.loss(batch)
+        torch.autograd.backward(loss)
+        optimizer.step()
+
+    with enough_memory(_REMEDY), working("measuring fine-tuning on this machine"):
+        timer = Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
+        seconds = timer.blocked_autorange(min_run_time=MEASURED_SECONDS).mean
+    finished = int(module.folder.checkpoints[0].name.partition("-")[0]) if module.folder.checkpoints else 0
+    left, valid = module.steps - finished, len(module.valid.ids)
+    reading = left / module.steps_per_epoch * valid / task.batch / READING  # in steps of training
+    return (
+        f"would train on {len(module.table.ids):,} and predict {valid:,} rows, {left:,} steps of {task.batch} rows "
+        f"({task.epochs} epochs), in about {clock(seconds * (left + reading))}"
+    )
