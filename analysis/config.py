@@ -11,8 +11,8 @@ from analysis.plan.config import PlanConfig
 from analysis.reading.config import ReadingConfig
 from analysis.sources.settings import OutcomeColumns, ResultsConfig
 from corpora.config import RootConfig
-from eval.benchmarks.config import BenchmarkConfig
-from eval.config import EvalConfig, QuestionnaireConfig, Ties
+from eval.benchmarks.config import BenchmarkConfig, Ties
+from eval.config import EvalConfig, QuestionnaireConfig
 from pairscale.command.line import current, key_of
 from pairscale.command.schemas import AboveZero, Texts
 from pairscale.errors import ConfigError
@@ -84,7 +84,7 @@ class ResultsCommand(RootConfig):
     """The configuration of a command that reads the results of a study, or external results."""
 
     benchmark: BenchmarkConfig
-    ties: Ties
+    ties: Ties | None
     analysis: ReportConfig
     source: str  # files (run folders), or the format of external results
     path: Texts = None  # external results: a file, a folder, or a list of these

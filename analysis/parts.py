@@ -42,10 +42,11 @@ def part_of(results: BenchmarkResults) -> Part:
 
 def methods_text(results: BenchmarkResults) -> list[str]:
     """Return two paragraphs on scores and statistics, for the methods section of a paper."""
+    pair = "A pair counts as correct if the grammatical sentence has the higher score"
+    choice = "A choice counts as correct if the right option has the highest score"
     return [
-        f"A pair counts as correct if the grammatical sentence has the higher score (method {results.method}); a tie "
-        f"counts as {results.ties}. The accuracy of a phenomenon is the mean over its paradigms, and overall "
-        "accuracy is the mean over all paradigms.",
+        f"{choice if results.has_choices else pair} (method {results.method}); a tie counts as {results.ties}. The "
+        "accuracy of a phenomenon is the mean over its paradigms, and overall accuracy is the mean over all paradigms.",
         "Slopes come from least-squares regressions of accuracy on log2 of the amount of training text, with one "
         f"point per run. Their {level_text(results.options.confidence)} confidence intervals use "
         "heteroskedasticity-consistent standard errors (HC3; MacKinnon and White 1985) and a t distribution with "

@@ -19,7 +19,7 @@ from analysis.report.people import read_people
 from analysis.report.write import Part, write_report
 from analysis.sections import chosen, exhibits
 from analysis.sources.read import FILES, read_source
-from analysis.study.long_table import accuracies, notes, problems
+from analysis.study.long_table import accuracies, notes, problems, tie_and_chance
 from analysis.study.run_folders import PROBLEM_COLUMNS, Studies, read_studies
 from eval.config import is_of_pairs
 from pairscale.command.line import current
@@ -107,7 +107,8 @@ def read_benchmarks(config: ResultsCommand, studies: Studies | None) -> list[Ben
         said = [*said, *(answers.notes if answers else ())]
         of_others = (left_out["status"] == "unscored") & ~left_out["reason"].str.endswith(f" {label}")
         rows, lacking = table[table["benchmark"] == label].reset_index(drop=True), left_out[~of_others]
-        found.append(BenchmarkResults(label, rows, of_runs, options, said, lacking, config.ties, answers, studies))
+        ties, chance = tie_and_chance(studies, label, config.ties) if studies else (config.ties or "wrong", 0.5)
+        found.append(BenchmarkResults(label, rows, of_runs, options, said, lacking, ties, answers, studies, chance))
     return found
 
 

@@ -35,7 +35,7 @@ def run(config: TableCommand) -> None:
     given = {
         "benchmark": config.chosen_benchmark,
         "method": config.analysis.method if current()["analysis.method"] else None,
-        "ties": None if config.ties == "wrong" else config.ties,
+        "ties": config.ties,
         "faulty_pairs": None if config.analysis.faulty_pairs == COUNT else config.analysis.faulty_pairs,
         "path": config.path if is_study else None,
     }

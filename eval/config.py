@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from corpora.config import CorporaConfig, RootConfig
-from eval.benchmarks.config import SYNTAXGYM, BenchmarkConfig, is_ratings
+from eval.benchmarks.config import SYNTAXGYM, BenchmarkConfig, Ties, is_ratings
 from eval.diagnostics.diagnostic import diagnostics
 from eval.methods.method import typed
 from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Seed, Share, Texts
@@ -18,7 +18,6 @@ from train.models.config import ModelConfig
 
 Few = Annotated[int, Meta(ge=0, le=10**6)]
 Some = Annotated[int, Meta(ge=1, le=10**6)]
-Ties = Literal["wrong", "half", "right"]  # whether a pair with two equal scores is wrong, half right or right
 
 
 @dataclass(kw_only=True)
@@ -117,7 +116,7 @@ class EvalConfig(RunConfig):
     policy: PolicyConfig = field(metadata=NOT_IN_DIGEST)
     scoring: ScoringConfig = field(metadata=NOT_IN_DIGEST)
     unigrams: UnigramsConfig = field(default_factory=UnigramsConfig, metadata=NOT_IN_DIGEST)
-    ties: Ties = field(metadata=NOT_IN_DIGEST)
+    ties: Ties | None = field(metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -173,7 +172,7 @@ class QuestionnaireCommand(CorporaConfig):
 class ExportConfig(RootConfig):
     """Configuration of `python -m eval.export`."""
 
-    ties: Ties
+    ties: Ties | None
     run: str | None = None  # one run of the study; null: all of them
     output: str | None = None  # output folder; null: reports/STUDY/huggingface
     push: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+\Z", description="OWNER/NAME")] | None = None

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from corpora.words import count_words, words
+from eval.benchmarks.choices import compared
 from eval.benchmarks.load import benchmark_of
 from eval.config import EvalConfig, score_label
 from eval.kinds.items import KINDS, ItemsWork
 from eval.scores.files import answers_metadata, score_path
+from eval.scores.schemas import SIDES
 from train.estimate import PROCESS_BYTES
 from train.runs.folder import RunFolder
 
@@ -60,9 +62,15 @@ def _words_to_read(config: EvalConfig, methods: list[str]) -> float:
     from eval.methods.judging import template_reading
 
     reference = config.corpus.reference
-    counts = benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config)).words(reference)
-    if config.model.masked:  # reads one copy of the sentence per word, with that word masked
-        return float(sum(length * length for length in counts.values()))
+    benchmark = benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config))
+    counts = scored = benchmark.words(reference)
+    table = compared(benchmark.pairs)
+    if "rival" in table:  # each option is read with its context
+        sides = [side for name in SIDES for side in zip(table[f"{name}_context"], table[name], strict=True)]
+        scored = {context + option: counts[option] for context, option in sides}
+        counts = {text: count_words(text, reference) for text in scored}
+    if config.model.masked:  # reads one copy of the text per scored word, with that word masked
+        return float(sum(scored[text] * length for text, length in counts.items()))
     total = sum(counts.values()) + len(counts)
     read = total if config.model.counted else _distinct_words(tuple(counts), reference)
     chosen = {name: config.method[name] for name in methods}

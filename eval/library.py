@@ -33,7 +33,8 @@ def judge(
         scorer: The model, as returned by `load_scorer`.
         pairs: (good, bad) sentences, or a table with the columns good and bad. The table may also have the other
             columns of eval.scores.schemas.ITEMS (paradigm, pair_id, the fields of the prefix methods) and columns of
-            your own. If there is no pair_id, pairs are numbered from 0.
+            your own. If there is no pair_id, pairs are numbered from 0. A column `context` has the text before both
+            sentences, including the space. It is read but not scored.
         methods: Names of methods, as in pairscale or as in papers ("LP", "MeanLP", "PLL"). The names can include
             methods for causal and for masked models; the ones that apply to the model are used.
         policy: Scoring settings. The defaults are the same as in conf/base.yaml.
@@ -138,6 +139,11 @@ def _items(table: pd.DataFrame) -> pd.DataFrame:
         for number, sentence in enumerate(table[side]):
             sentence_of(sentence, f"pairs: row {number}", side)
     items = table.reindex(columns=ITEMS.names).reset_index(drop=True).astype(object)
+    if "context" in table:
+        contexts = [sentence_of(context, f"pairs: row {n}", "context") for n, context in enumerate(table["context"])]
+        items["contexts"] = [[context] * 2 for context in contexts]
+        items["options"] = items[["good", "bad"]].to_numpy().tolist()
+        items["gold"] = 0
     items["pair_id"] = items["pair_id"].where(items["pair_id"].notna(), items.index.astype(str)).astype(str)
     for name in ("paradigm", "phenomenon"):
         items[name] = items[name].where(items[name].notna(), "pairs")

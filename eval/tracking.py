@@ -46,7 +46,7 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
         tracker.summarise(values)
 
 
-def _tables(run: RunFolder, ties: str) -> Iterator[tuple[str, str, pd.DataFrame]]:
+def _tables(run: RunFolder, ties: str | None) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield the kind, label and table (level, name, accuracy) of each method for pairs, and of each other benchmark."""
     for folder in sorted(run.scores("").glob("*")):
         for method, scores in pair_scores(folder):

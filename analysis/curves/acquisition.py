@@ -18,13 +18,15 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def words_to_threshold(accuracies: pd.DataFrame, margin: float = 0.1, confidence: float = 0.95) -> pd.DataFrame:
+def words_to_threshold(
+    accuracies: pd.DataFrame, margin: float = 0.1, confidence: float = 0.95, chance: float = CHANCE
+) -> pd.DataFrame:
     """Estimate the amount of training text after which each unit is acquired.
 
     A unit is acquired when its mean accuracy reaches a threshold and stays there for all larger sizes. The threshold is
-    a baseline plus `margin`. The baseline is the highest of chance (.5), the mean accuracy of the model's untrained
-    runs, and the mean accuracy of its largest runs on shuffled text. Between two sizes, mean accuracy follows a line
-    over log2(sample_words).
+    a baseline plus `margin`. The baseline is the highest of chance, the mean accuracy of the model's untrained runs,
+    and the mean accuracy of its largest runs on shuffled text. Between two sizes, mean accuracy follows a line over
+    log2(sample_words).
 
     The interval contains each amount of text at which the confidence interval of the mean accuracy contains the
     threshold. The variance between runs is pooled over sizes. Student's t has runs - sizes degrees of freedom, or at
@@ -34,6 +36,7 @@ def words_to_threshold(accuracies: pd.DataFrame, margin: float = 0.1, confidence
         accuracies: The long table of `accuracies()`, with baselines if there are any.
         margin: How far accuracy must stay above its baseline.
         confidence: The level of the intervals.
+        chance: The accuracy of guessing.
 
     Returns:
         One row per benchmark, method, curve and unit (level, name), with COLUMNS. `words`, `low` and `high` are in the
@@ -59,7 +62,7 @@ def words_to_threshold(accuracies: pd.DataFrame, margin: float = 0.1, confidence
     trained = units[(units["kind"] == "") & units["sample_words"].notna()].merge(means, "left", on=of_model)
     keys = ["benchmark", "method", "curve", "level", "name"]
     rows = [
-        {**dict(zip(keys, key, strict=True)), **_crossing(of, margin, confidence)}
+        {**dict(zip(keys, key, strict=True)), **_crossing(of, margin, confidence, chance)}
         for key, of in trained.groupby(keys, sort=False)
     ]
     table = pd.DataFrame(rows, columns=[*COLUMNS, "at"])
@@ -70,13 +73,13 @@ def words_to_threshold(accuracies: pd.DataFrame, margin: float = 0.1, confidence
     return table[COLUMNS]
 
 
-def _crossing(runs: pd.DataFrame, margin: float, confidence: float) -> dict[str, object]:
+def _crossing(runs: pd.DataFrame, margin: float, confidence: float, chance: float) -> dict[str, object]:
     """Return the columns of one unit of a curve from its runs, and `at`, which is log2 of the words or infinite."""
     by_size = runs.groupby("size")
     means = by_size.agg(words=("sample_words", "mean"), accuracy=("accuracy", "mean"), runs=("run", "size"))
     means = means.sort_values("words", kind="stable").astype(np.float64)
     x, accuracy = np.log2(means["words"].to_numpy()), means["accuracy"].to_numpy()
-    baseline = max(CHANCE, np.nan_to_num(runs["baseline"].max()))
+    baseline = max(chance, np.nan_to_num(runs["baseline"].max()))
     at = _crosses(x, accuracy, baseline + margin, last=True)
     free = len(runs) - len(means)
     degrees = min(runs["seed"].nunique() - 1, free) if runs["nested"].any() else free

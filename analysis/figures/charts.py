@@ -49,6 +49,7 @@ def curve_chart(
     *,
     unit: tuple[str, str] = ("overall", "overall"),
     domain: tuple[float, float] | None = None,
+    chance: float = CHANCE,
     labelled: bool = False,
 ) -> Chart:
     """Draw the learning curves of one unit (accuracy by amount of training text), with one colour per curve.
@@ -63,14 +64,15 @@ def curve_chart(
         levels: Names and accuracies of human baselines and published models, drawn as dashed lines.
         unit: A level and a name, such as ("phenomenon", "island_effects").
         domain: The ends of the accuracy axis. By default they fit the accuracies of this unit.
+        chance: The accuracy of guessing, drawn as a dashed line.
         labelled: Whether to write names next to the ends of lines instead of in a legend.
     """
     points, fits = (table[(table["level"] == unit[0]) & (table["name"] == unit[1])] for table in (units, lines))
     means = _means(points, ["curve", "size"], "accuracy")
-    domain = domain or accuracy_domain(points["accuracy"], fits["accuracy"], levels["accuracy"])
+    domain = domain or accuracy_domain(points["accuracy"], fits["accuracy"], levels["accuracy"], chance=chance)
     height = HEIGHT if labelled else SMALL_HEIGHT
     x = size_axis(units["sample_words"], str(units["unit"].iloc[0]))
-    place = {"x": x, "y": accuracy_axis(domain, small=not labelled)}
+    place = {"x": x, "y": accuracy_axis(domain, small=not labelled, chance=chance)}
     colour, shape = _styles("curve", looks, legend=not labelled)
     bands = fits[["curve", "sample_words", "low", "high"]].dropna()
     bands[["low", "high"]] = bands[["low", "high"]].clip(*domain)
@@ -79,7 +81,7 @@ def curve_chart(
     opacity = _faded(0.45 / max(3, bands["curve"].nunique()))  # many opaque bands would hide each other
     tooltip = [text("curve"), number("accuracy", format=".3f"), text("size")]
     of_run = [*tooltip, number("seed"), text("run")]
-    rules = pd.concat([levels[["name", "accuracy"]], pd.DataFrame({"name": ["chance"], "accuracy": [CHANCE]})])
+    rules = pd.concat([levels[["name", "accuracy"]], pd.DataFrame({"name": ["chance"], "accuracy": [chance]})])
     rule = {"y": number("accuracy"), "tooltip": [text("name"), tooltip[1]]}
     runs, size = points[["run", "curve", "size", "seed", "sample_words", "accuracy"]], 60 if labelled else 30
     layers = [

@@ -84,19 +84,20 @@ def size_axis(sizes: Iterable[float], unit: str) -> dict[str, Any]:
     return number("sample_words", scale=scale, axis=axis)
 
 
-def accuracy_domain(*accuracies: pd.Series) -> tuple[float, float]:
-    """Return the ends of an accuracy axis, in whole tenths. It always includes .4 to .6, so that it shows chance."""
+def accuracy_domain(*accuracies: pd.Series, chance: float = CHANCE) -> tuple[float, float]:
+    """Return the ends of an accuracy axis, in whole tenths. It always shows chance, with a tenth on either side."""
     values = np.concatenate([of.to_numpy(dtype=np.float64) for of in accuracies])
     low, high = np.floor(np.nanmin(values) * 10 + 1e-9) / 10, np.ceil(np.nanmax(values) * 10 - 1e-9) / 10
-    return float(max(0.0, min(low, 0.4))), float(min(1.0, max(high, 0.6)))
+    around = np.floor(chance * 10 - 1 + 1e-9) / 10, np.ceil(chance * 10 + 1 - 1e-9) / 10
+    return float(max(0.0, min(low, around[0]))), float(min(1.0, max(high, around[1])))
 
 
-def accuracy_axis(domain: tuple[float, float], small: bool) -> dict[str, Any]:
-    """Return an axis for the column `accuracy`, whose tick at chance has the label "chance"."""
+def accuracy_axis(domain: tuple[float, float], small: bool, chance: float = CHANCE) -> dict[str, Any]:
+    """Return an axis for the column `accuracy`, whose tick at chance (if it has one) has the label "chance"."""
     step = 0.1 if domain[1] - domain[0] < (0.45 if small else 0.85) else 0.25
     first = np.ceil(domain[0] / step - 1e-9) * step
     ticks = [round(float(tick), 3) for tick in np.arange(first, domain[1] + 1e-9, step)]
-    named = f"abs(datum.value - {CHANCE}) < 1e-6 ? 'chance' : format(datum.value, '.2~f')"
+    named = f"abs(datum.value - {chance}) < 1e-6 ? 'chance' : format(datum.value, '.2~f')"
     # Vega drops every other tick if there are more than tickCount.
     axis = {"title": "Accuracy", "values": ticks, "tickCount": len(ticks), "labelExpr": named}
     return number("accuracy", scale={"domain": [*domain], "nice": False, "zero": False}, axis=axis)

@@ -40,6 +40,7 @@ class BenchmarkResults:
         ties: What a tie counts as: "wrong", "half" or "right".
         people: The people who answered a questionnaire, or None for the published human baseline.
         studies: The studies whose run folders were read, or None for external results.
+        chance: The accuracy of guessing.
         names: The display name of each curve of the long table.
         method: The judgment method of the curves, such as "lp", or "lp or pll" if masked models need another one.
         every_method: The curves' rows of the long table, by all methods.
@@ -60,6 +61,7 @@ class BenchmarkResults:
     ties: str = "wrong"
     people: People | None = None
     studies: Studies | None = None
+    chance: float = 0.5
 
     def __post_init__(self) -> None:
         table, options = self.accuracies, self.options
@@ -102,6 +104,11 @@ class BenchmarkResults:
     def name(self) -> str:
         """The display name of the benchmark."""
         return benchmark_name(self.label)
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether there are more than two options, so that an item isn't a minimal pair."""
+        return self.chance < 0.5
 
     @property
     def benchmark(self) -> str:

@@ -191,7 +191,7 @@ def notes_of_scores(accuracies: pd.DataFrame, ties: str) -> list[str]:
 
     Args:
         accuracies: The curves' rows of the long table, for one benchmark and method.
-        ties: What a tie counts as: "wrong", "half" or "right".
+        ties: What a tie counts as, such as "wrong" (eval.scores.accuracy.tie_rule).
     """
     counted = accuracies.dropna(subset=["pairs", "pairs_with_unk", "ties"])
     sums = counted.groupby(["curve", "size"], sort=False)[["pairs", "pairs_with_unk", "ties"]].sum().astype(float)

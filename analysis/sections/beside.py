@@ -6,7 +6,7 @@ import pandas as pd
 
 from analysis.curves.units import unit_accuracies
 from analysis.figures.charts import Axis, dot_chart
-from analysis.figures.style import CHANCE, looks_of
+from analysis.figures.style import looks_of
 from analysis.formats import in_text, title
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
@@ -52,7 +52,7 @@ def models(results: BenchmarkResults) -> list[Exhibit]:
         Axis("Accuracy"),
         looks_of(list(entry.unique())),
         by="entry",
-        reference=CHANCE,
+        reference=results.chance,
     )
     about = "The accuracy in a phenomenon is the mean over its paradigms. The vertical line marks chance."
     table = _wide(pd.concat([above, humans.assign(entry="humans")]), "entry")

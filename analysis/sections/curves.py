@@ -29,8 +29,10 @@ def panels(results: BenchmarkResults, units: Sequence[Unit], labelled: bool = Fa
     def accuracies(table: pd.DataFrame) -> pd.Series:
         return table.loc[table.set_index(["level", "name"]).index.isin(units), "accuracy"]
 
-    domain = None if labelled else accuracy_domain(accuracies(results.units), accuracies(results.humans))
-    draw = partial(curve_chart, results.units, results.lines, results.looks, domain=domain, labelled=labelled)
+    shown, chance = (accuracies(results.units), accuracies(results.humans)), results.chance
+    domain = None if labelled else accuracy_domain(*shown, chance=chance)
+    draw = partial(curve_chart, results.units, results.lines, results.looks, domain=domain, chance=chance)
+    draw = partial(draw, labelled=labelled)
     return {unit[1]: partial(draw, levels=levels(results, unit), unit=unit) for unit in units}
 
 
@@ -45,9 +47,10 @@ def levels(results: BenchmarkResults, unit: Unit = OVERALL) -> pd.DataFrame:
 def overall(results: BenchmarkResults) -> Exhibit:
     """Return the figure at the top, with the overall curves, the human baseline and published models."""
     bands = " with confidence bands" if results.lines["low"].notna().any() else ""
+    pairs = "sentence pairs in which a model prefers the grammatical one"
     about = (
-        "Accuracy is the share of sentence pairs in which a model prefers the grammatical one. Small marks are single "
-        f"runs, and thin lines join their means. Thick lines are least-squares fits{bands}."
+        f"Accuracy is the share of {'choices that a model gets right' if results.has_choices else pairs}. Small marks "
+        f"are single runs, and thin lines join their means. Thick lines are least-squares fits{bands}."
     )
     return Exhibit("overall", "Overall accuracy", about, charts=panels(results, [OVERALL], labelled=True))
 
@@ -160,7 +163,8 @@ def extent(results: BenchmarkResults) -> str:
     sizes = sorted(table["sample_words"].unique())
     pairs = table.groupby("paradigm", sort=False)["pairs"].first()
     known = len(pairs) and pairs.notna().all()
-    number = f" ({int(pairs.sum()):,} minimal pairs in {len(pairs)} paradigms)" if known else ""
+    items = "choices" if results.has_choices else "minimal pairs"
+    number = f" ({int(pairs.sum()):,} {items} in {len(pairs)} paradigms)" if known else ""
     largest = size_text(sizes[-1], results.unit)
     over = f"{size_text(sizes[0])} to {largest}" if len(sizes) > 1 else largest
     corpora = results.runs["corpus"].dropna().astype(str).unique().tolist() if "corpus" in results.runs else []

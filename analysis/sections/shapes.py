@@ -49,7 +49,7 @@ def acquisition(results: BenchmarkResults) -> Exhibit:
     """Show how much text it takes to acquire each phenomenon."""
     confidence = results.options.confidence
     everything = pd.concat([results.accuracies, results.baselines.assign(method=results.method)], ignore_index=True)
-    words = words_to_threshold(everything, confidence=confidence)
+    words = words_to_threshold(everything, confidence=confidence, chance=results.chance)
     words["interval"] = interval_texts(words["low"], words["high"])
     about = (
         "The table shows the amount of text after which accuracy stays at least .1 above its baseline. The baseline is "

@@ -24,7 +24,7 @@ from analysis.config import COUNT, LEAVE_OUT
 from analysis.formats import rows_of
 from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, Studies, read_studies
 from eval.benchmarks import known_items
-from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, tied
+from eval.scores.accuracy import outcomes, repeats_of, tie_rule, tied
 from eval.scores.files import judged_pairs, read_items, read_score_table, read_unavailable
 from eval.scores.names import benchmark_name
 from eval.scores.schemas import ITEMS
@@ -38,6 +38,7 @@ FILE_COLUMNS = ("benchmark", "phenomenon", "paradigm", "method")
 COUNT_COLUMNS = ["pairs", "correct", "ties", "pairs_with_unk"]
 SCORE_COLUMNS = [
     "template", "trial", "good", "bad", "good_tokens", "bad_tokens", "good_words", "bad_words", "good_unk", "bad_unk",
+    "rival", "rivals",
 ]  # fmt: skip
 ACCURACY_COLUMNS = (*RUN_COLUMNS, *FILE_COLUMNS, "pairs", "correct", "accuracy", "ties", "pairs_with_unk")
 PAIR_COLUMNS = (
@@ -72,7 +73,7 @@ def accuracies(
     *studies: str | Studies,
     benchmark: str | None = None,
     method: str | None = None,
-    ties: str = "wrong",
+    ties: str | None = None,
     faulty_pairs: str = COUNT,
     unknown_words: str = COUNT,
     snapshots: bool = False,
@@ -85,7 +86,9 @@ def accuracies(
         benchmark: The benchmark to read, such as "blimp" (default: all).
         method: The judgment method to read, such as "lp" (default: all). Masked models don't have the log-probability
             of a sentence, so "lp" reads their "pll" instead, and the column `method` has the value "pll".
-        ties: What a pair with two equal scores counts as: "wrong" (0), "half" (.5) or "right" (1).
+        ties: What a pair with two equal scores counts as: "wrong" (0), "right" (1), "half" (.5, or 1/k for a choice if
+            k options share the best score), or "random:SEED", which draws with these probabilities. By default, the
+            benchmark decides.
         faulty_pairs: Whether to "count" pairs with known faults, as in published results, or to "leave_out" these.
         unknown_words: Whether to "count" all pairs, or to "leave_out" those with a word that any run doesn't know.
         snapshots: Whether to return the table of `trajectories` instead.
@@ -136,7 +139,8 @@ def pairs(
             scores = pd.concat([items.join(part.to_pandas().rename(columns=names)) for part in parts])
             tables[file] = scores.assign(correct=scores["good_score"] > scores["bad_score"])
     table = _join_tables(files[[*RUN_COLUMNS, "benchmark", "method"]], tables)
-    own = [name for name in table if name not in {*PAIR_COLUMNS, "file"} and table[name].notna().any()]
+    others = {*PAIR_COLUMNS, "file", "ties", "unk_wrong"}
+    own = [name for name in table if name not in others and table[name].notna().any()]
     return table.reindex(columns=[*PAIR_COLUMNS, *own]).reset_index(drop=True)
 
 
@@ -267,7 +271,7 @@ def check_alike(found: object, files: pd.DataFrame) -> None:
         files: One row per score file, with the columns study, run, curve, tokenizer, benchmark, method, digest (of the
             benchmark) and settings (a dictionary of texts).
     """
-    names, tokenizers = files["study"] + "/" + files["run"], files["tokenizer"].fillna(files["curve"])
+    names, tokenizers = files["study"] + "/" + files["run"], files["tokenizer"].astype(object).fillna(files["curve"])
     digests = files["digest"].str[:8].mask(files["benchmark"].str.contains(_OWN_PAIRS, regex=False))
     compared = _settings_of(files).add_prefix("settings of ").assign(versions=digests)
     for what, values in compared.items():
@@ -292,8 +296,8 @@ def _list_differences(values: pd.Series, names: pd.Series) -> str:
 def _pairs_of(file: Any) -> pd.DataFrame:
     """Return the pairs that the method of a score file (a row of `_score_files`) judges.
 
-    The columns are paradigm, pair_id, phenomenon, good, bad, field, the user's own columns, and faulty (what is wrong
-    with the pair, or "").
+    The columns are paradigm, pair_id, phenomenon, good, bad, field, those of choices, the user's own columns, and
+    faulty (what is wrong with the pair, or "").
     """
     items, _ = read_items(file.path.parent)
     items = items[judged_pairs(file.method, items)].reset_index(drop=True)
@@ -301,7 +305,8 @@ def _pairs_of(file: Any) -> pd.DataFrame:
     numbers = own.apply(pd.to_numeric, errors="coerce")
     own = own.assign(**numbers.loc[:, numbers.notna().eq(own.notna()).all()])
     faulty = known_items.faulty_pairs(file.benchmark.partition("+")[0], items).set_index(_KEY)["reason"]
-    table = items[[*_KEY, "phenomenon", "good", "bad", "field"]].join(own)
+    names = [*_KEY, "phenomenon", "good", "bad", "field", "options", "contexts", "gold", "ties", "unk_wrong"]
+    table = items[names].join(own)
     return table.join(faulty.map(known_items.REASONS).rename("faulty"), on=_KEY).fillna({"faulty": ""})
 
 
@@ -342,7 +347,7 @@ def _join_tables(files: pd.DataFrame, tables: Mapping[int, pd.DataFrame]) -> pd.
     return table.reset_index("file").join(files, on="file")
 
 
-def _count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: str) -> pd.DataFrame:
+def _count_correct(files: pd.DataFrame, ties: str | None, faulty: str, unknown_words: str) -> pd.DataFrame:
     """Return one row per row of `files` and paradigm, with COUNT_COLUMNS and the columns of `files`.
 
     The counts of a method with templates or trials are means over these. If each run was scored on pairs of its own
@@ -350,7 +355,7 @@ def _count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: s
     unknown, are counted or left out. Raises ConfigError if an option has an unknown value, and RunError if no paradigm
     is left.
     """
-    check_choice("ties", ties, TIE_WORTH)
+    check_choice("ties", (ties or "wrong").partition(":")[0], ("wrong", "half", "right", "random"))
     check_choice("faulty_pairs", faulty, (COUNT, LEAVE_OUT))
     check_choice("unknown_words", unknown_words, (COUNT, LEAVE_OUT))
     if files.empty:
@@ -362,9 +367,9 @@ def _count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: s
         kept = items["faulty"].eq("").to_numpy() | (faulty == COUNT)
         if unknown_words == LEAVE_OUT:
             for _, parts in _read_judgements(items, of_items):
-                kept &= ~np.any([_values(part, ties)[-1] for part in parts], axis=0)
+                kept &= ~np.any([_values(items, part, ties)[-1] for part in parts], axis=0)
         for file, parts in _read_judgements(items, of_items):
-            counts = [[np.bincount(codes, kept * value) for value in _values(part, ties)] for part in parts]
+            counts = [[np.bincount(codes, kept * value) for value in _values(items, part, ties)] for part in parts]
             tables[file] = pd.DataFrame(np.mean(counts, axis=0).T, paradigms, COUNT_COLUMNS)
     table, groups = _join_tables(files, tables).query("pairs > 0").reset_index(), ["benchmark", "method"]
     having = table.groupby([*groups, "paradigm"])["file"].transform("nunique")
@@ -376,7 +381,23 @@ def _count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: s
     return shared.astype({"pairs": "Int64"}).reset_index(drop=True)
 
 
-def _values(scores: pa.Table, ties: str) -> list[Any]:
+def _values(items: pd.DataFrame, scores: pa.Table, ties: str | None) -> list[Any]:
     """Return what each pair adds to each of COUNT_COLUMNS."""
-    good, bad, *unknown = (scores[name].to_numpy() for name in ("good", "bad", "good_unk", "bad_unk"))
-    return [np.ones(len(good)), outcome(good, bad, ties), tied(good, bad), np.greater(unknown, 0).any(axis=0)]
+    names = ("good", "bad", "good_unk", "bad_unk", "rivals")
+    table = {name: scores[name].to_numpy() for name in names}
+    table |= {name: items[name] for name in (*_KEY, "ties", "unk_wrong")}
+    unknown = np.greater([table["good_unk"], table["bad_unk"]], 0).any(axis=0)
+    return [np.ones(len(scores)), outcomes(table, ties), tied(table["good"], table["bad"]), unknown]
+
+
+def tie_and_chance(found: Studies, benchmark: str, ties: str | None = None) -> tuple[str, float]:
+    """Return what a tie counts as (eval.scores.accuracy.tie_rule), and the accuracy of guessing.
+
+    `benchmark` is the name of a folder of scores.
+
+    Guessing is right in half of the pairs, and in 1/n of the choices among n. The mean is over paradigms.
+    """
+    path = found.files.loc[found.files["benchmark"] == benchmark, "path"].iloc[0]
+    items, _ = read_items(path.parent)
+    options = items["options"].str.len().fillna(2.0)
+    return tie_rule(items, ties), float((1 / options).groupby(items["paradigm"]).mean().mean())

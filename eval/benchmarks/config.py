@@ -28,6 +28,13 @@ _NO_FOLDER = re.compile(r"[^\w.-]")  # characters to replace in the name of a fo
 # Fields of BenchmarkConfig for finding and reading files, and data sets on the hub.
 OF_FILES = ("path", "dataset", "revision", "subset", "split", "files", "delimiter", "header", "quotes")
 
+OF_PAIRS = ("pairs", "paradigms", "ties", "unk_wrong")  # fields of all benchmarks of pairs and choices
+# How a pair with two equal scores counts. With "half", a tie of k options counts as 1/k. With "random", it is right
+# with this probability, drawn with a seed, as in random:7 (random alone: seed 1).
+Ties = Annotated[
+    str, Meta(pattern=r"\A(wrong|half|right|random(:[0-9]{1,9})?)\Z", description="wrong, half, right or random:SEED")
+]
+
 Read = Callable[[Any], Any]  # from a BenchmarkConfig to tables or generated pairs (eval/benchmarks/form.py)
 R = TypeVar("R", bound=Read)
 
@@ -69,7 +76,12 @@ class ColumnsConfig:
     bad: str | None = None  # column with the unacceptable sentence
     sentence: str | None = None  # column with the sentence, for tables with one sentence per row (no good and bad)
     label: str | None = None  # column with the label of this sentence (good or bad)
-    paradigm: Texts = None  # column with the paradigm, or a list of columns to join; null: use the file's name
+    # For choices, instead of good and bad: a column of lists, or a list of columns with one option each. `label` is
+    # then the column with the number (from 0), letter or text of the right option; null: the first option is right.
+    options: Texts = None
+    context: Texts = None  # column with the text before the sentences or options, or a list of columns, one for each
+    # Column with the paradigm, or a list of columns to join; null: use the file's name. "file" is the file's name, too.
+    paradigm: Texts = None
     phenomenon: str | None = None  # column with the phenomenon; null: use the paradigm
     field: str | None = None  # column with the field of grammar, such as syntax or morphology
     pair_id: str | None = None  # column with the pair's id; null: number the pairs of a paradigm from 0
@@ -77,10 +89,13 @@ class ColumnsConfig:
     def __post_init__(self) -> None:
         if self.paradigm:
             self.paradigm = self.paradigm if isinstance(self.paradigm, list) else [self.paradigm]
-        if bool(self.sentence) != bool(self.label) or (self.sentence and (self.good or self.bad)):
+        labelled = bool(self.label) and not self.options
+        several = sum(map(bool, (self.sentence, self.options, self.good or self.bad))) > 1
+        if bool(self.sentence) != labelled or several or (self.sentence and self.context):
             raise ConfigError(
-                "benchmark.columns: these settings can't be combined. Set good and bad (for one pair per row), or "
-                "sentence and label (for one sentence per row)."
+                "benchmark.columns: these settings can't be combined. Set good and bad (for one pair per row), "
+                "sentence and label (for one sentence per row), or options (for one choice per row). Only pairs and "
+                "choices can have a context."
             )
 
 
@@ -119,7 +134,9 @@ class BenchmarkConfig:
     header: bool = True  # whether the first row of a .csv, .tsv or .txt file contains names, instead of 0, 1, ...
     quotes: bool = True  # whether double quotes may enclose cells of a .csv or .tsv file, instead of being text
     columns: ColumnsConfig = field(default_factory=ColumnsConfig)  # names of the columns
-    labels: list[str] | None = None  # labels of good and of bad sentences in the column `label`; null: 1 and 0
+    # labels of good and of bad sentences in the column `label`; null: 1 and 0. For choices: labels of all options
+    labels: list[str] | None = None
+    separator: str | None = None  # text between context and option, unless white space is there; null: a space
     rename: dict[str, str] | None = None  # new names for phenomena and fields of the table
     paradigms: list[str] | None = None  # paradigms to score; null: all paradigms
     pairs: Pairs | None = None  # number of pairs to score per paradigm, from the top of the table; null: all pairs
@@ -129,11 +146,13 @@ class BenchmarkConfig:
     # Use only words that the sample, or the file with counts, contains at least this many times (generated).
     min_count: Annotated[int, Meta(ge=1, le=10**12)] | None = None
     language: str | None = None  # ISO 639 code with two letters, or three if there is no two-letter code
+    ties: Ties | None = None  # what a tie counts as, unless the command line sets `ties`; null: wrong
+    unk_wrong: bool = False  # whether an item is wrong if one of its texts contains <unk>
 
     def __post_init__(self) -> None:
         check_name("benchmark.name", self.name)
         read = self._fields_read()
-        of_forms = {"pairs", "paradigms"}.union(*(form.fields for form in forms().values()))
+        of_forms = set(OF_PAIRS).union(*(form.fields for form in forms().values()))
         for name in sorted(of_forms - set(read)):
             if getattr(self, name) not in (None, ColumnsConfig(), getattr(BenchmarkConfig, name, None)):
                 raise ConfigError(
@@ -143,10 +162,16 @@ class BenchmarkConfig:
             raise ConfigError(
                 f"benchmark.delimiter={self.delimiter!r}: this is not a delimiter. Use one character, or null."
             )
-        if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:
+        different = len({label.casefold() for label in self.labels or ()})
+        if self.labels is not None and (different < len(self.labels) or (different != 2 and not self.columns.options)):
             raise ConfigError(
                 f"benchmark.labels={self.labels}: there must be two different labels. Write the label of good "
-                "sentences, and then the label of bad ones."
+                "sentences, and then the label of bad ones. For choices, write a different label for each option."
+            )
+        if self.separator is not None and not self.columns.context:
+            raise ConfigError(
+                f"benchmark.separator={self.separator!r}: there is no context to separate. Set "
+                "benchmark.columns.context, or leave out this key."
             )
         if self.language is not None and not re.fullmatch("[a-z]{2,3}", self.language):
             raise ConfigError(f"benchmark.language={self.language}: this isn't an ISO 639 code. Use a code such as en.")
@@ -162,7 +187,7 @@ class BenchmarkConfig:
         if self.form is None:
             self.form = self.name if self.name in forms() else "pairs"
         check_choice("benchmark.form", self.form, forms())
-        return (*forms()[self.form].fields, "pairs", "paradigms")
+        return (*forms()[self.form].fields, *OF_PAIRS)
 
     def _check_generated(self) -> None:
         check_choice("benchmark.language", str(self.language), ("en", "zh"))

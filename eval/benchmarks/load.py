@@ -15,11 +15,13 @@ import pyarrow as pa
 from corpora.config import PathsConfig
 from corpora.words import count_words
 from eval.benchmarks.cells import blanks_note, flag_of, label_of, name_of, part_of, sentence_of
+from eval.benchmarks.choices import compared, identical, read_choices
 from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig, forms
 from eval.benchmarks.files import Generated, Row, Table, read_column, table_of
 from eval.benchmarks.generated.vocabulary import resolved
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
 from eval.scores.schemas import ITEMS, SIDES
+from pairscale.command.schemas import listed
 from pairscale.errors import InputError, first_few
 from pairscale.files import sha256_json
 from pairscale.progress import with_progress
@@ -44,21 +46,24 @@ _READERS = {
     **dict.fromkeys(("lexically_identical", *_PARTS), flag_of),
     **dict.fromkeys(("field", *chain(*_PARTS.values())), part_of),
 }
+# The user's own columns with these names are renamed.
+_OF_CHOICES = ["options", "contexts", "gold", "ties", "unk_wrong"]
 # Columns that aren't the user's own. BLiMP's simple_LM_method is one of them, because it is true for all pairs.
-_NEVER_OWN = {*ITEMS.names, "", "simple_LM_method"}
+_NEVER_OWN = {*ITEMS.names, "", "simple_LM_method"}.difference(_OF_CHOICES)
 _DTYPES = {item.name: "boolean" if pa.types.is_boolean(item.type) else "str" for item in ITEMS}
+_DTYPES |= {"options": "object", "contexts": "object", "gold": "Int32"}
 _KEY = ["paradigm", "pair_id"]
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The minimal pairs of a benchmark.
+    """The minimal pairs or choices of a benchmark.
 
     Attributes:
         name: Name of the benchmark.
         pairs: One row per pair, sorted by paradigm and then in the source's order, with the columns of
             eval.scores.schemas.ITEMS and the user's own columns. (paradigm, pair_id) is unique.
-        digest: SHA-256 digest of paradigm, pair_id, phenomenon and both sentences of all pairs.
+        digest: SHA-256 digest of paradigm, pair_id, phenomenon, both sentences, options and contexts of all pairs.
         origin: The origin of generated pairs (`origin_of` in eval/benchmarks/generated).
         unavailable: For each paradigm without pairs, the reason.
         notes: Sentences about anything unusual.
@@ -80,7 +85,8 @@ class Benchmark:
     def words(self, reference: str) -> dict[str, int]:
         """Return the number of words in each sentence, counted by a reference tokenizer. Counts are cached."""
         if reference not in self._words:
-            texts = dict.fromkeys([*self.pairs["good"], *self.pairs["bad"]])
+            table = compared(self.pairs)
+            texts = dict.fromkeys([*table["good"], *table["bad"]])
             counted = with_progress(((1, text) for text in texts), "counting words", len(texts), "sentences")
             self._words[reference] = {text: count_words(text, reference) for text in counted}
         return self._words[reference]
@@ -121,18 +127,19 @@ def load_benchmark(config: BenchmarkConfig) -> Benchmark:
         unpublished_note(config.name, whole),
         faulty_note(config.name, pairs),
         _same_note(config.name, pairs),
-        blanks_note([*pairs["good"], *pairs["bad"]]),
+        blanks_note([*pairs["good"], *pairs["bad"]]) if pairs["options"].isna().all() else None,
     )
     return Benchmark(config.name, pairs, _digest(pairs), notes=tuple(filter(None, notes)))
 
 
 def _digest(pairs: pd.DataFrame) -> str:
-    return sha256_json(pairs[["paradigm", "pair_id", "phenomenon", "good", "bad"]].to_numpy().tolist())
+    more = [] if pairs["options"].isna().all() else ["options", "contexts"]
+    return sha256_json(pairs[["paradigm", "pair_id", "phenomenon", "good", "bad", *more]].to_numpy().tolist())
 
 
 def _same_note(name: str, pairs: pd.DataFrame) -> str | None:
     """Return a note about pairs of two equal sentences, or None if there are none or all are known faulty pairs."""
-    same = pairs[pairs["good"] == pairs["bad"]]
+    same = pairs[identical(pairs)]
     if len(same) == (faulty_pairs(name, pairs)["reason"] == "same_sentence").sum():
         return None
     few = first_few([f"{row.paradigm} {row.pair_id}" for row in same.itertuples()], 5)
@@ -177,10 +184,16 @@ def _read_pairs(found: Iterable[Table], config: BenchmarkConfig) -> pd.DataFrame
 def _read_table(table: Table, config: BenchmarkConfig) -> pd.DataFrame:
     """Return the pairs of one table, with one row per pair, indexed by the rows' places."""
     cells = table_of(table.rows)
+    if "file" in {name for value in vars(config.columns).values() for name in listed(value)} - {*cells}:
+        cells["file"] = table.name
     columns = _columns([*cells], config.columns, table.source)
     read = pd.DataFrame(index=cells.index)
-    for name in [name for name in columns if name != "paradigm"]:
+    is_choice = bool({"options", "context"} & set(columns))
+    apart = ("paradigm", "options", "context", *(("good", "bad", "label") if is_choice else ()))
+    for name in [name for name in columns if name not in apart]:
         read[name] = pd.Series(read_column(cells, columns[name][0], _READERS[name]), read.index, dtype=object)
+    if is_choice:
+        read = read.join(read_choices(cells, columns, config))
     names = [read_column(cells, column, name_of) for column in columns.get("paradigm", ())]
     read["paradigm"] = ["/".join(parts) for parts in zip(*names, strict=True)] if names else table.name
     if "phenomenon" not in read:
@@ -191,7 +204,9 @@ def _read_table(table: Table, config: BenchmarkConfig) -> pd.DataFrame:
         if flag not in read and set(parts) <= set(read):
             read[flag] = read[parts].notna().all(axis=1)
     taken = _NEVER_OWN.union(*columns.values())
+    read = read.assign(ties=config.ties, unk_wrong=config.unk_wrong or None)
     own = cells[[name for name in cells if name not in taken]].map(_own_text)
+    own = own.rename(columns={name: f"item_{name}" for name in _OF_CHOICES})
     if "sentence" in read:
         read, own = _joined(read, own, config.labels or ("1", "0"))
     return pd.concat([read, own], axis=1)
@@ -205,7 +220,7 @@ def _columns(there: Sequence[str], columns: ColumnsConfig, source: str) -> dict[
     """
     found = {name: [name] for name in _READERS if name in there and name not in vars(columns)}
     for name, value in vars(columns).items():
-        usual = [] if columns.sentence and name in SIDES else USUAL.get(name, ())
+        usual = [] if (columns.sentence or columns.options) and name in SIDES else USUAL.get(name, ())
         named = [column for column in usual if column in there] if value is None else value or []
         found[name] = [named] if isinstance(named, str) else named
         missing = [column for column in found[name] if column not in there]

@@ -60,7 +60,9 @@ _HYBRID = (
 )
 
 
-def card(run: RunFolder, loaded: LoadedModel, name: str, step: int | None, licence: str | None, ties: str) -> str:
+def card(
+    run: RunFolder, loaded: LoadedModel, name: str, step: int | None, licence: str | None, ties: str | None
+) -> str:
     """Return the text of README.md, with its YAML front matter. Raises RunError if files of the run are damaged.
 
     Args:
@@ -147,7 +149,7 @@ def _notes(loaded: LoadedModel, needs_code: bool) -> Iterator[str]:
         yield _HYBRID
 
 
-def _results(run: RunFolder, export: str, step: int | None, ties: str) -> Iterator[str]:
+def _results(run: RunFolder, export: str, step: int | None, ties: str | None) -> Iterator[str]:
     """Yield paragraphs with the perplexities of a run's exported model, and the accuracies in its score files."""
     if step is None and run.metrics.exists():
         measured = exported_validation(run.metrics, export)

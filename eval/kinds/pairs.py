@@ -1,4 +1,4 @@
-"""Score minimal pairs with methods."""
+"""Score minimal pairs and choices with methods."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from eval.methods.judging import MethodUse, check_templates, judge_pairs
 from eval.methods.method import UNIGRAMS, fitting, methods
 from eval.methods.sides import Side
 from eval.methods.unigrams import UnigramSource
-from eval.scores.accuracy import accuracies, outcome
+from eval.scores.accuracy import accuracies, outcomes
 from eval.scores.files import (
     TOKENS_FILE,
     check_same_pairs,
@@ -139,7 +139,8 @@ class PairsWork(Work):
         row: dict[str, Any] = {}
         for name in self.uses:
             scores, metadata = read_scores(score_path(self.folder, name, step))
-            right = pd.Series(outcome(scores["good"], scores["bad"], self.config.ties))
+            scores = with_phenomena(scores, self.items.pairs)
+            right = pd.Series(outcomes(scores, self.config.ties))
             row["words_seen"] = metadata.get("words_seen")
             row[name] = float(right.groupby(scores["paradigm"].to_numpy()).mean().mean())
         return row
@@ -192,13 +193,14 @@ class PairsWork(Work):
         unigrams = counting.count(self.scorer) if counting else None
         judged = judge_pairs(self.scorer, pairs, uses, self.config.policy, unigrams)
         words = self.items.words(metadata["reference"])
-        counts = pd.DataFrame({f"{side}_words": [words[text] for text in pairs[side]] for side in SIDES})
+        counts = pd.DataFrame({f"{side}_words": [words[text] for text in judged.pairs[side]] for side in SIDES})
         write_items(self.folder, pairs, **self.items.described)
         if self.items.unavailable:
             write_unavailable(self.folder, self.items.unavailable)
         if not self.moment:
             sample = drawn_pairs(pairs, scoring.token_pairs, scoring.seed)
-            tokens = _token_rows(pairs, sample, {"good": judged.good, "bad": judged.bad})
+            first = np.flatnonzero(~judged.pairs.duplicated(["paradigm", "pair_id"]))  # of each item's comparisons
+            tokens = _token_rows(judged.pairs, first[sample], {"good": judged.good, "bad": judged.bad})
             shared = {key: metadata[key] for key in ("policy", "benchmark", "model")}
             write_table(self.folder / TOKENS_FILE, tokens, TOKENS, shared)
         for name, rows in judged.rows.items():

@@ -12,6 +12,7 @@ import pandas as pd
 
 from corpora.words import count_words
 from eval.benchmarks.cells import shown
+from eval.benchmarks.choices import compared, hardest
 from eval.config import EvalConfig, PolicyConfig
 from eval.methods.builtin.prompts import ask, chat_template_of
 from eval.methods.method import UNIGRAMS, fitting, methods
@@ -78,9 +79,11 @@ class MethodUse:
 
 @dataclass(frozen=True)
 class Judged:
-    """The judgements of P pairs by several methods."""
+    """The judgements of P pairs by several methods. P includes each comparison of a choice's right option."""
 
-    rows: dict[str, pd.DataFrame]  # for each method, the columns of eval.scores.schemas.SCORES except the word counts
+    pairs: pd.DataFrame  # (P rows) what was compared (eval.benchmarks.choices.compared)
+    # For each method, the columns of eval.scores.schemas.SCORES except the word counts, with the index of `pairs`.
+    rows: dict[str, pd.DataFrame]
     prompts: dict[str, dict[str, Any]]  # for each method with prompts, an example and the answers, for metadata
     good: Side  # the good sentences without templates
     bad: Side
@@ -112,16 +115,16 @@ def judge_pairs(
     policy: PolicyConfig,
     unigrams: Unigrams | None = None,
 ) -> Judged:
-    """Judge P pairs with methods other than votes.
+    """Judge pairs or choices with methods other than votes.
 
     The sentences and the filled templates are scored once for all methods. Templates are scored one after the other,
     because texts of different templates have few tokens in common, and all of them may not fit into memory.
 
-    `pairs` has the columns of eval.scores.schemas.ITEMS and the index 0 to P - 1. `unigrams` contains token counts for
+    `pairs` has the columns of eval.scores.schemas.ITEMS and the index 0, 1, ... `unigrams` contains token counts for
     the methods that need them.
 
     Raises:
-        ConfigError: If a method needs unigrams but there are none.
+        ConfigError: If a method needs unigrams or contexts but there are none, or has templates although there are.
         RunError: If a score is NaN.
         InputError: If a text is too long, or if all tokens of all texts are unknown to the model.
     """
@@ -129,6 +132,8 @@ def judge_pairs(
         raise ConfigError(
             "slor and morcela need token counts of the training text, which only python -m eval has. Leave them out."
         )
+    pairs = compared(pairs)
+    check_contexts(uses, pairs)
     columns: dict[tuple[str, Template], dict[str, Any]] = {}  # arrays (P,) by method and template
     prompts: dict[str, dict[str, Any]] = {}
     alone: tuple[Side, Side] | None = None
@@ -136,13 +141,19 @@ def judge_pairs(
     skip = policy.unk == "skip"
     for template in dict.fromkeys([*ALONE.templates, *(one for use in reading for one in use.templates.templates)]):
         texts, spans = _filled(template, pairs)
+        texts, starts = with_contexts(texts, pairs)
         with naming_the_pair(texts, pairs):
-            scores = _scored(scorer, texts, policy)
-        whole = both_sides(pairs, texts, scores, skip, unigrams)
+            scores = _scored(scorer, texts, policy, starts)
+        whole = both_sides(pairs, texts, scores, skip, unigrams, starts)
         alone = alone or whole
         for use in [use for use in reading if template in use.templates.templates]:
             target = getattr(use.config, "scored", "input") == "target"
             sides = both_sides(pairs, texts, list(map(within, scores, spans)), skip, unigrams) if target else whole
+            if (neutral := getattr(use.config, "neutral", None)) is not None:
+                read, at = with_contexts(_filled(template, pairs)[0], pairs, neutral)
+                after = both_sides(pairs, read, _scored(scorer, read, policy, at), skip, unigrams, at)
+                good, bad = (dataclasses.replace(side, neutral=of) for side, of in zip(sides, after, strict=True))
+                sides = good, bad
             columns[use.method, template] = summed(use.method, use.config, *sides)
     for use in [use for use in uses if use.reads in PROMPTS]:
         score = methods()[use.method].score
@@ -150,13 +161,49 @@ def judge_pairs(
         answered, prompts[use.method] = ask(scorer, questions, use.templates, use.chat_template, policy, pairs)
         columns |= {(use.method, template): of for template, of in answered.items()}
     assert alone is not None
-    shared = about(*alone).assign(trial=None, order=None)
+    shared = about(pairs, *alone).assign(trial=None, order=None)
     rows = {}
     for use in uses:
         judged = judged_pairs(use.method, pairs)
         tables = [shared.assign(template=of.name or None, **columns[use.method, of]) for of in use.templates.templates]
         rows[use.method] = pd.concat(table[judged] for table in tables)
-    return Judged(rows, prompts, *alone)
+        if "rival" in pairs:
+            rows[use.method] = hardest(rows[use.method])
+    return Judged(pairs, rows, prompts, *alone)
+
+
+def check_contexts(uses: Sequence[MethodUse], pairs: pd.DataFrame) -> None:
+    """Raise ConfigError if methods with templates are used on choices, or methods that need contexts on others."""
+    for use in uses:
+        if "rival" in pairs and use.reads in PLACEHOLDERS:
+            raise ConfigError(
+                f"method={use.method}: this method has templates, so it can't judge choices or pairs with a context. "
+                "Leave it out."
+            )
+        if hasattr(use.config, "neutral") and not ("rival" in pairs and pairs["good_context"].ne("").any()):
+            raise ConfigError(
+                f"method={use.method}: this method compares a context with a neutral one, but these pairs have none. "
+                "Leave it out, or name the column with the contexts in benchmark.columns.context."
+            )
+
+
+def with_contexts(
+    texts: list[str], pairs: pd.DataFrame, neutral: str | None = None
+) -> tuple[list[str], list[int] | None]:
+    """Put the context of each pair, or a neutral one, before the 2P texts. Return them and where each is scored from.
+
+    White space between context and text counts with the text. A neutral context is followed by the same white space, or
+    by none if it is empty.
+    """
+    if "rival" not in pairs:
+        return texts, None
+    read, starts = [], []
+    for text, context in zip(texts, [*pairs["good_context"], *pairs["bad_context"]], strict=True):
+        if neutral is not None:
+            context = neutral + context[len(context.rstrip()) :] if neutral else ""
+        read.append(context + text)
+        starts.append(len(context.rstrip()))
+    return read, starts
 
 
 def summed(method: str, config: Any, good: Side, bad: Side) -> dict[str, Any]:
@@ -180,9 +227,14 @@ def _filled(template: Template, pairs: pd.DataFrame) -> tuple[list[str], list[tu
     return list(texts), list(spans)
 
 
-def _scored(scorer: Scorer, texts: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
-    """Score texts. Raises RunError if a score is NaN, and InputError if all tokens of all texts are unknown."""
-    scores = scorer.score(texts, policy)
+def _scored(
+    scorer: Scorer, texts: Sequence[str], policy: PolicyConfig, starts: Sequence[int] | None = None
+) -> list[TokenScores]:
+    """Score texts from `starts` on.
+
+    Raises RunError if a score is NaN, and InputError if all tokens of all texts are unknown.
+    """
+    scores = scorer.score(texts, policy, starts)
     for text, score in zip(texts, scores, strict=True):
         if np.isnan(score.logprobs).any():
             raise RunError(

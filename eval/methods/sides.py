@@ -26,6 +26,8 @@ class Side:
     scores: Sequence[TokenScores]
     skip_unk: bool = False  # whether to leave <unk> tokens out of lp and tokens
     unigrams: Unigrams | None = None
+    starts: Sequence[int] | None = None  # (P,) where the scored part of each text begins, after its context; None: at 0
+    neutral: Side | None = None  # the same sentences after a neutral context; only methods that set `neutral` have it
 
     @cached_property
     def lp(self) -> FloatArray:
@@ -50,6 +52,12 @@ class Side:
         """The unigram log-probability (P,) of scored tokens, in nats. It can only be computed if there are unigrams."""
         assert self.unigrams is not None
         return self.unigrams.sums(self.scores, self.skip_unk)[0]
+
+    @property
+    def chars(self) -> Counts:
+        """The number (P,) of characters of each sentence, with the white space inside it."""
+        starts = [0] * len(self._texts) if self.starts is None else self.starts
+        return np.asarray([len(text[at:].strip()) for text, at in zip(self._texts, starts, strict=True)], np.int64)
 
     @property
     def judged(self) -> npt.NDArray[np.bool_]:
@@ -79,12 +87,14 @@ def both_sides(
     scores: Sequence[TokenScores],
     skip_unk: bool = False,
     unigrams: Unigrams | None = None,
+    starts: Sequence[int] | None = None,
 ) -> tuple[Side, Side]:
     """Return both sides, given 2P texts and scores. The good sentences come first, then the bad ones."""
     half = len(pairs)
     as_read = pairs.assign(good=texts[:half], bad=texts[half:])
     good, bad = (
-        Side(name, as_read, of, skip_unk, unigrams) for name, of in (("good", scores[:half]), ("bad", scores[half:]))
+        Side(name, as_read, scores[part], skip_unk, unigrams, starts and starts[part])
+        for name, part in (("good", slice(half)), ("bad", slice(half, None)))
     )
     return good, bad
 
@@ -104,17 +114,19 @@ def naming_the_pair(texts: Sequence[str], pairs: pd.DataFrame) -> Iterator[None]
         raise InputError(f"{error} It is from pair {pair['pair_id']} of {pair['paradigm']}.") from None
 
 
-def about(good: Side, bad: Side) -> pd.DataFrame:
+def about(pairs: pd.DataFrame, good: Side, bad: Side) -> pd.DataFrame:
     """Return the columns (P rows) that all methods share: the pair's name, characters and unknown tokens."""
     return pd.DataFrame(
         {
-            "pair_id": good.pairs["pair_id"],
-            "paradigm": good.pairs["paradigm"],
-            "good_chars": good.pairs["good"].map(count_characters),
-            "bad_chars": bad.pairs["bad"].map(count_characters),
+            "pair_id": pairs["pair_id"],
+            "paradigm": pairs["paradigm"],
+            "good_chars": pairs["good"].map(count_characters),
+            "bad_chars": pairs["bad"].map(count_characters),
             "good_unk": good.unk,
             "bad_unk": bad.unk,
             "crit_unk": critical_unk(good, bad),
+            "rival": pairs.get("rival"),
+            "rivals": None,
         }
     )
 

@@ -19,9 +19,10 @@ def run(config: QuestionnaireCommand) -> None:
     from eval.questionnaire.forms import write_forms
 
     settings = config.questionnaire
-    if not config.benchmark.has_pairs:
+    columns = config.benchmark.columns
+    if not config.benchmark.has_pairs or columns.context or columns.options:
         raise ConfigError(
-            f"benchmark={config.benchmark.name}: this benchmark has no minimal pairs. Use a benchmark of minimal pairs."
+            f"benchmark={config.benchmark.name}: this benchmark has no minimal pairs of sentences. Use one that has."
         )
     benchmark = benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config))
     if config.people:

@@ -72,6 +72,14 @@ class Continuations:
     tokens: list[list[list[str]]]  # for each answer, the different tokenizations of it after the prompts
 
 
+def first_after(spans: Sequence[tuple[int, int]], start: int) -> int:
+    """Return the index of the first token that covers a character from `start` on; their number if there is none.
+
+    A token of zero width consists of the first bytes of the next character, or of a space that offsets leave out.
+    """
+    return next((at for at, (begin, end) in enumerate(spans) if end > start or begin >= start), len(spans))
+
+
 class TextTooLong(InputError):
     """A text has more tokens than a model can read."""
 
@@ -109,15 +117,20 @@ class Scorer(ABC):
         return self.tokens.chat_template if self.answers_prompts else None
 
     @abstractmethod
-    def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
-        """Score every token of sentences.
+    def score(
+        self, sentences: Sequence[str], policy: PolicyConfig = PLAIN, starts: Sequence[int] | None = None
+    ) -> list[TokenScores]:
+        """Score every token of sentences, or only those after a context.
 
         Args:
-            sentences: The sentences. Each is scored on its own.
+            sentences: The sentences, with their contexts. Each is scored on its own.
             policy: Scoring settings.
+            starts: For each sentence, the number of characters of its context (default: 0). A token counts if it covers
+                a later character, even if it begins in the context. Masked models hide only such tokens.
 
         Returns:
-            Scores in the order of `sentences`. The arrays are empty for a sentence without scored tokens.
+            Scores in the order of `sentences`. The arrays are empty for a sentence without scored tokens. Spans are
+            offsets into the whole text.
 
         Raises:
             TextTooLong: If a sentence has more tokens than the model can read.

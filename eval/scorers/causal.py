@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import Continuations, Scorer, TokenScores
+from eval.scorers.base import Continuations, Scorer, TokenScores, first_after
 from eval.scorers.causal_models import CausalModel
 from eval.scorers.next_words import Question, Questions, Read, left_to_right
 from eval.scorers.predictions import TokenPredictions, boundaries, joined, of_places, window_size, windows
@@ -40,38 +40,43 @@ class CausalScorer(Scorer):
         self.answers_prompts, self.positions = model.answers_prompts, model.positions
         self.device, self.batch_tokens, self.vocabulary = model.device, model.batch_tokens, model.vocabulary
 
-    def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
+    def score(
+        self, sentences: Sequence[str], policy: PolicyConfig = PLAIN, starts: Sequence[int] | None = None
+    ) -> list[TokenScores]:
         """Score every token of sentences (see `Scorer.score`). Each distinct sequence of tokens is read once.
 
         Two sentences that have the same tokens, for example because of `<unk>`, therefore have equal scores.
         """
         end = self._end(policy)
-        different = list(dict.fromkeys(sentences))
-        texts: dict[bytes, Ids] = {}
-        keys: dict[str, bytes] = {}
-        spans: dict[str, npt.NDArray[np.int32]] = {}
+        asked = list(zip(sentences, starts or [0] * len(sentences), strict=True))
+        different = list(dict.fromkeys(asked))
+        texts: dict[Text, Ids] = {}
+        keys: dict[tuple[str, int], Text] = {}
+        spans: dict[tuple[str, int], npt.NDArray[np.int32]] = {}
         with without_gradients(self.device, policy.precision == "bf16"):
             before, state = self.model.start(self._before(policy))
-            for sentence, (ids, offsets) in zip(different, self.tokens.encode(different), strict=True):
+            encoded = self.tokens.encode([sentence for sentence, _ in different])
+            for (sentence, start), (ids, offsets) in zip(different, encoded, strict=True):
                 tokens = np.asarray([*before, *ids, *end], dtype=np.int64)
                 self.check_length(sentence, len(tokens) - 1)
-                keys[sentence] = tokens.tobytes()
-                texts[keys[sentence]] = tokens
                 all_offsets = [*offsets, *[(len(sentence), len(sentence))] * len(end)]
-                spans[sentence] = np.asarray(all_offsets, dtype=np.int32).reshape(-1, 2)
-            first = np.full(len(texts), len(before))
+                skipped = first_after(all_offsets, start)
+                key = keys[sentence, start] = tokens.tobytes(), len(before) + skipped
+                texts[key] = tokens
+                spans[sentence, start] = np.asarray(all_offsets[skipped:], dtype=np.int32).reshape(-1, 2)
+            first = np.asarray([at for _, at in texts], dtype=np.int64)
             values = self.model.read_texts(list(texts.values()), first, state, self.with_progress)
         scores = {}
         for (key, tokens), logprobs in zip(texts.items(), values, strict=True):
-            own = tokens[len(before) :]
+            own = tokens[key[1] :]
             unknown = own == (-1 if self.tokens.unknown is None else self.tokens.unknown)
             if end:  # <eos> isn't an unknown word, even if the vocabulary uses the same symbol for both
                 unknown[-1] = False
             scores[key] = (logprobs, unknown, own)
         return [
-            TokenScores(logprobs, spans[sentence], unknown, ids)
-            for sentence in sentences
-            for logprobs, unknown, ids in [scores[keys[sentence]]]
+            TokenScores(logprobs, spans[one], unknown, ids)
+            for one in asked
+            for logprobs, unknown, ids in [scores[keys[one]]]
         ]
 
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:

@@ -120,8 +120,8 @@ class NgramModel(CausalModel):
 
     def read_texts(self, texts: list[Ids], first: Ids, state: State, progress: Progress) -> list[FloatArray]:
         # States aren't cached for the next text, because looking them up takes longer than computing them with KenLM.
-        alone = progress(([ids] for ids in texts), len(texts))
-        return [np.asarray(self.ngram.logprobs(ids[1:].tolist())) for [ids] in alone]
+        alone = progress(([text] for text in zip(texts, first.tolist(), strict=True)), len(texts))
+        return [np.asarray(self.ngram.logprobs(ids[1:].tolist())[at - 1 :]) for [(ids, at)] in alone]
 
     def all_logprobs(self, tokens: Tensor, rows: Tensor, columns: Tensor, state: State) -> Tensor:
         places = zip(rows.tolist(), columns.tolist(), strict=True)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import Scorer, TokenScores
+from eval.scorers.base import Scorer, TokenScores, first_after
 from eval.scorers.network import Network
 from eval.scorers.next_words import Question, Questions, Read, hidden_words
 from eval.scorers.tokens import PLAIN_SENTENCES, Tokens
@@ -47,8 +47,13 @@ class MaskedScorer(Scorer):
         self.network, self.mask, self.positions = network, tokens.mask, network.positions
         self.device, self.batch_tokens, self.vocabulary = network.device, network.batch_tokens, network.vocabulary
 
-    def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
-        """Score every token of sentences (see `Scorer.score`). Equal masked copies are read once."""
+    def score(
+        self, sentences: Sequence[str], policy: PolicyConfig = PLAIN, starts: Sequence[int] | None = None
+    ) -> list[TokenScores]:
+        """Score every token of sentences (see `Scorer.score`). Equal masked copies are read once.
+
+        After a context, these are the conditional scores of minicons, and of BabyLM's pipeline with `pll=original`.
+        """
         _check_alone(policy)
         if policy.score_eos:
             raise ConfigError(
@@ -56,13 +61,14 @@ class MaskedScorer(Scorer):
             )
         if not sentences:
             return []
-        different = list(dict.fromkeys(sentences))
+        asked = list(zip(sentences, starts or [0] * len(sentences), strict=True))
+        different = list(dict.fromkeys(asked))
         shift, pll = self.pll_shift(policy), policy.pll or "within_word_l2r"
         texts = dict(zip(different, self._hidden(different, pll, shift), strict=True))
-        for sentence, text in texts.items():
+        for (sentence, _), text in texts.items():
             self._check(sentence, text.ids.tolist())
         scores = dict(zip(different, self._scores(list(texts.values()), policy), strict=True))
-        return [scores[sentence] for sentence in sentences]
+        return [scores[one] for one in asked]
 
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
         """Yield, for each text, the ids of its own tokens, which are the tokens that `score` masks."""
@@ -82,7 +88,7 @@ class MaskedScorer(Scorer):
         is higher on average by more than half a nat and by more than four standard errors.
         """
         copies, tokens = [], []
-        for hidden in self._hidden(PLAIN_SENTENCES, "original", shift=0):
+        for hidden in self._hidden([(sentence, 0) for sentence in PLAIN_SENTENCES], "original", shift=0):
             if self.positions is not None and len(hidden.ids) > self.positions:
                 continue
             for place, position in enumerate(hidden.scored.tolist()):
@@ -156,19 +162,22 @@ class MaskedScorer(Scorer):
 
         return hidden_words(questions, self.tokens, policy.pll or "within_word_l2r", self._check), read
 
-    def _hidden(self, sentences: Sequence[str], pll: str, shift: int) -> Iterator[_Hidden]:
-        """Yield each sentence with the tokens to mask for each score.
+    def _hidden(self, asked: Sequence[tuple[str, int]], pll: str, shift: int) -> Iterator[_Hidden]:
+        """Yield each sentence with the tokens to mask for each score, from the given character on.
 
         Raises ConfigError if the first token must be predicted from a symbol that the tokenizer doesn't have. Also
         raises it if later tokens of a word must be masked, but the ends of words can't be determined.
         """
-        for sentence, text in zip(sentences, self.tokens.marked(sentences), strict=True):
+        marked = self.tokens.marked([sentence for sentence, _ in asked])
+        for (sentence, start), text in zip(asked, marked, strict=True):
             ids = np.asarray(text.ids, dtype=np.int64)
             scored = np.flatnonzero(np.asarray(text.special) == 0)
             until = scored + 1
             if pll == "within_word_l2r":
                 first, last = words_of_tokens(sentence, text.words, text.spans)[:, scored]
                 until = until[np.searchsorted(first, last, side="right") - 1]
+            skipped = first_after([text.spans[at] for at in scored.tolist()], start)
+            scored, until = scored[skipped:], until[skipped:]
             spans = np.asarray(text.spans, dtype=np.int32).reshape(-1, 2)[scored]
             if shift and len(scored) and scored[0] < shift:
                 ids, scored, until = np.concatenate([[self.tokens.first_symbol], ids]), scored + 1, until + 1

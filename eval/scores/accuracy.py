@@ -1,14 +1,17 @@
 """Compute accuracies from the rows of score files. No model is needed."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from pairscale.errors import MAX_SEED
+from pairscale.seeds import derived_seed
 from pairscale.shares import wilson
 
 FloatArray = npt.NDArray[np.float64]
-
-TIE_WORTH = {"wrong": 0.0, "half": 0.5, "right": 1.0}
 
 
 def morcela(lp: FloatArray, unigram_lp: FloatArray, tokens: FloatArray, beta: float, gamma: float) -> FloatArray:
@@ -34,14 +37,50 @@ def unscored(good: npt.ArrayLike, bad: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     return missing
 
 
-def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong") -> FloatArray:
+def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong", rivals: npt.ArrayLike = 1.0) -> FloatArray:
     """Return the outcome of each pair, which is 1 if good > bad and 0 if good < bad.
 
-    The outcome of a tie is 0, .5 or 1, depending on `ties`. A pair is also tied if a score is NaN, because no token of
-    the sentence is scored (null in score files). BLiMP's published accuracies count ties as wrong.
+    A pair is also tied if a score is NaN, because no token of the sentence is scored (null in score files). BLiMP's
+    published accuracies count ties as wrong.
+
+    Args:
+        good, bad: The scores (P,).
+        ties: The outcome of a tie: "wrong" (0), "right" (1) or "half" (.5, or 1/k if k options share the best score).
+        rivals: The numbers k - 1 (P,).
     """
     good, bad = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
-    return np.where(good > bad, 1.0, np.where(tied(good, bad), TIE_WORTH[ties], 0.0))
+    worth: dict[str, Any] = {"wrong": 0.0, "half": 1 / (1 + np.asarray(rivals, dtype=np.float64)), "right": 1.0}
+    return np.where(good > bad, 1.0, np.where(tied(good, bad), worth[ties], 0.0))
+
+
+def outcomes(scores: pd.DataFrame | Mapping[str, Any], ties: str | None = None) -> FloatArray:
+    """Return the outcome of each row of scores, as their benchmark counts ties and unknown words.
+
+    With "random:SEED", a tie is right with the probability that "half" counts it as. The draw depends on the seed and
+    on the name of the pair only, so it is the same for every model.
+
+    Args:
+        scores: The columns paradigm, pair_id, good, bad, good_unk, bad_unk, rivals, ties and unk_wrong. Of the last
+            three, each may be missing.
+        ties: How a tie counts: wrong | half | right | random:SEED (None: as the benchmark says).
+    """
+    rivals = np.nan_to_num(np.asarray(scores.get("rivals", np.nan), dtype=np.float64), nan=1.0)
+    rule, _, seed = tie_rule(scores, ties).partition(":")
+    right = outcome(scores["good"], scores["bad"], "half" if rule == "random" else rule, rivals)
+    if rule == "random":
+        for at in np.flatnonzero((right > 0) & (right < 1)).tolist():
+            name = f"tie:{scores['paradigm'][at]}:{scores['pair_id'][at]}"
+            right[at] = derived_seed(None, int(seed or 1), name) < right[at] * (MAX_SEED + 1)
+    if "unk_wrong" in scores:
+        strict = np.asarray(pd.Series(scores["unk_wrong"], dtype=object).eq(True))
+        right[strict & (np.add(scores["good_unk"], scores["bad_unk"]) > 0)] = 0.0
+    return right
+
+
+def tie_rule(scores: pd.DataFrame | Mapping[str, Any], ties: str | None = None) -> str:
+    """Return what a tie counts as: `ties` if it isn't None, or else what the benchmark says, or else "wrong"."""
+    own = pd.Series(scores.get("ties"), dtype=object).dropna()
+    return ties or (str(own.iloc[0]) if len(own) else "wrong")
 
 
 def stratified_trials(shares: npt.ArrayLike, pairs: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
@@ -89,7 +128,7 @@ def repeats_text(scores: pd.DataFrame) -> str:
     return "" if "" in repeats else f"{len(repeats)} {noun}{'s' if len(repeats) > 1 else ''}"
 
 
-def by_repeat(scores: pd.DataFrame, ties: str = "wrong") -> pd.DataFrame:
+def by_repeat(scores: pd.DataFrame, ties: str | None = None) -> pd.DataFrame:
     """Return accuracies, with one row per (level, name) of `accuracies`, and one column per template or trial."""
     by_name = {
         name: accuracies(scores[rows], ties).set_index(["level", "name"])["accuracy"]
@@ -118,14 +157,14 @@ def share_of_a(scores: pd.DataFrame) -> float:
     return float(chose_a.mean()) if len(decided) else float("nan")
 
 
-def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.95) -> pd.DataFrame:
+def accuracies(scores: pd.DataFrame, ties: str | None = None, confidence: float = 0.95) -> pd.DataFrame:
     """Compute accuracies by paradigm, by phenomenon and overall. The last two are means over paradigms.
 
     Args:
-        scores: One row per pair with the columns paradigm, phenomenon, good and bad. With a column template or trial,
+        scores: One row per pair with the columns phenomenon and those of `outcomes`. With a column template or trial,
             there is one row per pair and template or trial. The accuracy is then the mean over them, and all tied
             judgements are counted (Ide et al. 2024, section 5).
-        ties: Whether a tie is counted as wrong, half (half right) or right.
+        ties: How a tie counts: wrong | half | right | random:SEED (None: as the benchmark says).
         confidence: Level of the confidence intervals.
 
     Returns:
@@ -135,7 +174,7 @@ def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.
     """
     repeats = len(repeats_of(scores))
     pairs = scores[["paradigm", "phenomenon"]].assign(
-        outcome=outcome(scores["good"], scores["bad"], ties), tie=tied(scores["good"], scores["bad"])
+        outcome=outcomes(scores.reset_index(drop=True), ties), tie=tied(scores["good"], scores["bad"])
     )
     paradigms = pairs.groupby(["phenomenon", "paradigm"], as_index=False).agg(
         pairs=("outcome", "size"), ties=("tie", "sum"), accuracy=("outcome", "mean")

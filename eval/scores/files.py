@@ -52,9 +52,10 @@ _NEVER_NULL = {"pair_id", "paradigm", "phenomenon", "side", "position", "start",
 
 
 def with_phenomena(scores: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `phenomenon` from `items` to scores."""
+    """Add the columns phenomenon, ties and unk_wrong from `items` to scores."""
     names = ["paradigm", "pair_id"]
-    return scores.merge(items[[*names, "phenomenon"]], on=names, validate="many_to_one")
+    columns = [*names, *(name for name in ("phenomenon", "ties", "unk_wrong") if name in items)]
+    return scores.merge(items[columns], on=names, validate="many_to_one")
 
 
 def judged_pairs(method: str, items: pd.DataFrame) -> npt.NDArray[np.bool_]:
@@ -142,6 +143,8 @@ def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str, **ori
     """
     own = [pa.field(str(column), pa.string()) for column in pairs.columns if column not in ITEMS.names]
     metadata = {"benchmark": {"name": name, "digest": digest, **origin}}
+    lists = pairs[["options", "contexts"]].astype(object)
+    pairs = pairs.assign(**lists.where(lists.notna(), None))
     write_table(folder / ITEMS_FILE, pairs, pa.schema([*ITEMS, *own]), metadata)
 
 

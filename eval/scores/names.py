@@ -4,12 +4,17 @@ import re
 from collections.abc import Callable
 
 _TITLES = {
+    "babylm_blimp": "BLiMP (BabyLM)",
     "blimp": "BLiMP",
     "blimp_nl": "BLiMP-NL",
     "blimp_supplement": "BLiMP supplement",
     "climp": "CLiMP",
+    "comps": "COMPS",
     "cprag": "CPRAG-102",
+    "entity_tracking": "Entity tracking",
+    "ewok": "EWoK",
     "generated": "Generated pairs",
+    "hanzi": "Hanzi",
     "jblimp": "JBLiMP",
     "minimal_pairs": "minimal pairs",
     "multiblimp": "MultiBLiMP",

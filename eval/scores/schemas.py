@@ -23,6 +23,9 @@ SCORES = pa.schema(
         *((f"{side}_unk", pa.int32()) for side in SIDES),  # <unk> tokens, including skipped ones
         ("crit_unk", pa.int32()),  # <unk> tokens in the parts where the sentences differ, in both sentences together
         ("order", pa.string()),  # whether the good sentence was A or B in a prompt; null: no such prompt
+        # For a choice, the bad side is the best of the other options. Null for pairs.
+        ("rival", pa.int32()),  # its number among all options, from 0; the first one if several share the best score
+        ("rivals", pa.int32()),  # how many of the other options share the best score
     ]
 )
 ITEMS = pa.schema(
@@ -38,15 +41,23 @@ ITEMS = pa.schema(
         ("two_prefix_method", pa.bool_()),
         *((f"one_prefix_{part}", pa.string()) for part in ("prefix", "word_good", "word_bad")),
         *((f"two_prefix_{part}", pa.string()) for part in ("prefix_good", "prefix_bad", "word")),
+        # Choices, and pairs with a context: good is the right option after its context, and bad consists of all others.
+        # These columns are null for other pairs.
+        ("options", pa.list_(pa.string())),  # in the order of the table
+        ("contexts", pa.list_(pa.string())),  # the text before each option, which is read but not scored
+        ("gold", pa.int32()),  # number of the right option, from 0
+        ("ties", pa.string()),  # what a tie counts as unless a command says otherwise; null: wrong
+        ("unk_wrong", pa.bool_()),  # true: an item with <unk> is wrong, whatever its scores; null: false
     ]
 )
 TOKENS = pa.schema(
     [
         ("pair_id", pa.string()),
         ("paradigm", pa.string()),
-        ("side", pa.string()),  # good | bad
+        ("side", pa.string()),  # good | bad; for a choice, bad is the first of the other options
         ("position", pa.int32()),
-        ("start", pa.int32()),  # start and end: character offsets in the sentence; for <eos>, the sentence's length
+        # Start and end: character offsets in the sentence with its context; for <eos>, the length of the whole text.
+        ("start", pa.int32()),
         ("end", pa.int32()),
         ("logprob", pa.float64()),  # nats
         ("unk", pa.bool_()),

@@ -9,7 +9,16 @@ from rich.table import Table
 from rich.text import Text
 
 from eval.published import number_of_paradigms, on_paradigms, read_published
-from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text, share_of_a, unk_free, unscored
+from eval.scores.accuracy import (
+    accuracies,
+    best_template,
+    by_repeat,
+    repeats_text,
+    share_of_a,
+    tie_rule,
+    unk_free,
+    unscored,
+)
 from eval.scores.files import with_phenomena
 from pairscale.sizes import plural
 from pairscale.tables import filled_table
@@ -30,11 +39,16 @@ BESIDE = {
 
 # Columns that are left out if a terminal is too narrow, in this order.
 EXPENDABLE = ("pairs", "items", "contexts", "ties", "no <unk>", "known")
-_TIES = {"wrong": "Ties count as errors.", "half": "Ties count as half correct.", "right": "Ties count as correct."}
+_TIES = {
+    "wrong": "Ties count as errors.",
+    "half": "Ties count as half correct (1/k for k options).",
+    "right": "Ties count as correct.",
+    "random": "Ties are broken at random.",
+}
 
 
 def accuracy_table(
-    title: str, benchmark: str, scores: pd.DataFrame, items: pd.DataFrame, ties: str, width: int = WIDTH
+    title: str, benchmark: str, scores: pd.DataFrame, items: pd.DataFrame, ties: str | None, width: int = WIDTH
 ) -> Table:
     """Return a table of accuracies in per cent, with one row per phenomenon and one overall (mean over paradigms).
 
@@ -58,7 +72,7 @@ def accuracy_table(
     phenomena: dict[str, str] = dict(zip(of_paradigms["paradigm"], of_paradigms["phenomenon"], strict=True))
     beside = BESIDE.get(benchmark, {}) if width >= WIDTH else {}
     published = on_paradigms(read_published(benchmark), phenomena)
-    caption = _caption(scores, len(phenomena), best, ties)
+    caption = _caption(scores, len(phenomena), best, ties_text(scores, ties))
     if beside:
         names = ", ".join(beside.values()).replace("\n", " ")
         caption += f"\n{names}: published accuracies on {_published_paradigms(published, benchmark, phenomena)}."
@@ -66,7 +80,7 @@ def accuracy_table(
     return measures_table(title, caption, measures, published, {"name": "phenomenon"}, beside, ("overall",), "pairs")
 
 
-def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFrame, ties: str) -> Table:
+def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFrame, ties: str | None) -> Table:
     """Return a table with each method's accuracy, standard deviation and best template.
 
     See Ide et al. 2024, tables 3, 9 and 10.
@@ -86,7 +100,8 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
     headings = ("method", "accuracy", "±", "best", "mean over", "ties", "share of A")
     table = filled_table(headings, lines, ("method", "mean over"))
     spread = " ±: standard deviation over templates or trials." if any(line[2] for line in lines) else ""
-    table.title, table.caption = Text(title), Text(f"Accuracy in %, mean over paradigms.{spread} {_TIES[ties]}")
+    caption = f"Accuracy in %, mean over paradigms.{spread} {ties_text(items, ties)}"
+    table.title, table.caption = Text(title), Text(caption)
     return table
 
 
@@ -159,12 +174,18 @@ def _published_paradigms(published: pd.DataFrame, benchmark: str, phenomena: Map
     return f"all {total} paradigms. They aren't comparable with this model's, which include only some of these"
 
 
+def ties_text(scores: pd.DataFrame, ties: str | None) -> str:
+    """Return a sentence on how ties count (eval.scores.accuracy.tie_rule)."""
+    rule, _, seed = tie_rule(scores, ties).partition(":")
+    return _TIES[rule].replace("random", f"random (seed {seed or 1})")
+
+
 def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) -> str:
     several = repeats_text(scores)
     measured = "95%: confidence interval for new pairs of these paradigms."
     if several:
         measured = f"Mean over {several}; ±: their standard deviation." + (f" Best overall: {best}." if best else "")
-    caption = f"Accuracy in %; overall: mean over {plural(paradigms, 'paradigm')}. {measured} {_TIES[ties]}"
+    caption = f"Accuracy in %; overall: mean over {plural(paradigms, 'paradigm')}. {measured} {ties}"
     if empty := int(unscored(scores["good"], scores["bad"]).sum()):
         caption += f" Ties because a sentence has no scored token: {empty:,}."
     critical = int((scores.drop_duplicates(["paradigm", "pair_id"])["crit_unk"] > 0).sum())

@@ -118,7 +118,7 @@ def test_methods_have_the_names_of_papers_too(folder):
     ("methods", "overrides", "message"),
     [
         (["lpp"], [], r"'lpp'\. Did you mean 'lp'\?"),
-        (["SLOR", "MeanPL"], [], r"'MeanPL'\. Did you mean 'mean_lp'\?"),
+        (["SLOR", "MeanPL"], [], r"'MeanPL'\. Did you mean 'mean_pll'\?"),
         (["pen_lp"], ["method.pen_lp.alpa=1"], r"'method\.pen_lp\.alpa'\. Did you mean 'method\.pen_lp\.alpha'\?"),
         (["pll!", "Xq"], [], r"called 'Xq'"),
         ([], [], r"^methods is empty.*at least one"),

@@ -44,11 +44,18 @@ class Weights:
     gamma: float = MISSING  # correction for length in nats; beta = 1 and gamma = 0 are the same as slor
 
 
+@dataclass
+class Neutral:
+    """Parameters of methods that compare a context with a neutral one."""
+
+    neutral: str = ""  # the neutral context, such as "Answer:"; empty: none
+
+
 @method("lp")
 @method("in_template_lp", InTemplate(), "in_template")
 @method("in_template_comparative_lp", TemplateParameters(), "comparative")
 def lp(side: Side, other: Side, parameters: Any) -> FloatArray:
-    """Return the log-probability, summed over tokens (Lau et al. 2020)."""
+    """Return the log-probability, summed over tokens (Lau et al. 2020), after the context if there is one."""
     return side.lp
 
 
@@ -59,10 +66,29 @@ def pll(side: Side, other: Side, parameters: Any) -> FloatArray:
 
 
 @method("mean_lp")
+@method("mean_pll", reads=MASKED)
 @method("in_template_mean_lp", InTemplate(), "in_template")
 def mean_lp(side: Side, other: Side, parameters: Any) -> FloatArray:
     """Return the log-probability per token (Lau et al. 2020), or NaN if no token is scored."""
     return np.divide(side.lp, side.tokens, out=np.full_like(side.lp, np.nan), where=side.tokens > 0)
+
+
+@method("char_lp")
+@method("char_pll", reads=MASKED)
+def char_lp(side: Side, other: Side, parameters: Any) -> FloatArray:
+    """Return the log-probability per character, as `acc_norm` of the LM evaluation harness (Gao et al. 2023)."""
+    return side.lp / side.chars
+
+
+@method("pmi_lp", Neutral())
+@method("pmi_pll", Neutral(), MASKED)
+def pmi_lp(side: Side, other: Side, parameters: Neutral) -> FloatArray:
+    """Return the pointwise mutual information of sentence and context: ln p(sentence | context) - ln p(sentence).
+
+    The second term is after a neutral context (Brown et al. 2020, section 2.4; Holtzman et al. 2021).
+    """
+    assert side.neutral is not None
+    return side.lp - side.neutral.lp
 
 
 @method("pen_lp", Penalty())

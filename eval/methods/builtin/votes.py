@@ -61,7 +61,7 @@ def vote(scores: Mapping[str, pd.DataFrame], parameters: Votes) -> tuple[pd.Data
     for trial, of in enumerate(drawn, start=1):
         cast = np.concatenate([votes[voter][some].to_numpy() for voter, some in of.items()], axis=1)
         sides = {"good": (cast > 0).sum(axis=1).astype(float), "bad": (cast < 0).sum(axis=1).astype(float)}
-        rows.append(pairs.assign(template=None, trial=trial, order=None, **sides, **nothing))
+        rows.append(pairs.assign(template=None, trial=trial, order=None, rival=None, rivals=None, **sides, **nothing))
     return pd.concat(rows, ignore_index=True), drawn
 
 

@@ -11,7 +11,8 @@ from pairscale.command.compose import FOLDER, compose
 from pairscale.errors import InputError
 
 LANGUAGES = {
-    "blimp": "en", "blimp_nl": "nl", "blimp_supplement": "en", "climp": "zh", "generated": "en", "jblimp": "ja",
+    "babylm_blimp": "en", "blimp": "en", "blimp_nl": "nl", "blimp_supplement": "en", "choices": None, "climp": "zh",
+    "comps": "en", "entity_tracking": "en", "ewok": "en", "generated": "en", "hanzi": "zh", "jblimp": "ja",
     "local": None, "multiblimp": None, "rublimp": "ru", "sling": "zh", "syntaxgym": "en", "toy": "en",
     "turblimp": "tr", "zhoblimp": "zh",
 }  # fmt: skip

@@ -211,7 +211,7 @@ def test_models_and_answers_that_cannot_be_used_are_rejected():
         yes_no(SimpleNamespace(answers_prompts=False, masked=False, name="m"))
     masked = object.__new__(MaskedScorer)
     for method in ("yes_no", "in_template_lp", "vote_p"):
-        with pytest.raises(ConfigError, match=rf"method={method} doesn't work .* masked .*: pll"):
+        with pytest.raises(ConfigError, match=rf"method={method} doesn't work .* masked .*pll"):
             MethodUse.of(method, compose("eval", [f"method=[{method}]"]).method[method], masked, "en")
 
 

@@ -128,7 +128,7 @@ def test_a_comparative_template_has_the_target_first():
 def test_sentences_and_each_template_are_scored_once_for_all_methods():
     judge = scorer(byte_level())
     score, calls = judge.score, []
-    judge.score = lambda texts, policy: calls.append(texts) or score(texts, policy)
+    judge.score = lambda texts, *more: calls.append(texts) or score(texts, *more)
     config = compose("eval", ["method=[lp,in_template_lp,in_template_pen_lp,in_template_comparative_lp]"])
     plans = [MethodUse.of(name, values, judge, "en") for name, values in config.method.items()]
     result = judge_pairs(judge, pairs(), plans, policy())

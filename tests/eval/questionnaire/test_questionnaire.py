@@ -56,9 +56,10 @@ def test_the_command_writes_forms_and_reads_answers(browser, tmp_path):
     table = run_command("eval.questionnaire", *options, f"people={file}")
     assert table.returncode == 0, table.stderr
     assert re.search(r"^ *overall +1 +41 +41 ", table.stdout, re.MULTILINE), table.stdout
-    diagnostic = run_command("eval.questionnaire", "benchmark=cprag", f"people={file}")
-    assert diagnostic.returncode == 2
-    assert "this benchmark has no minimal pairs" in diagnostic.stderr
+    for benchmark in ("cprag", "ewok"):
+        other = run_command("eval.questionnaire", f"benchmark={benchmark}", f"people={file}")
+        assert other.returncode == 2
+        assert "this benchmark has no minimal pairs" in other.stderr
 
 
 def test_html_in_texts_is_shown_and_not_executed(browser, tmp_path):

@@ -1,6 +1,7 @@
 """Score files: round trips, one-line errors for damaged files, and the accuracies computed from them."""
 
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 from eval.benchmarks.config import BenchmarkConfig
 from eval.config import PolicyConfig, score_label
 from eval.published import read_published
-from eval.scores.accuracy import accuracies, outcome, unk_free
+from eval.scores.accuracy import accuracies, outcome, outcomes, unk_free
 from eval.scores.files import read_items, read_metadata, read_scores, score_path, write_items, write_scores
 from eval.scores.schemas import ITEMS, SCORES, ScoreMetadata
 from pairscale.errors import RunError
@@ -24,6 +25,7 @@ ROW = {
     "pair_id": "0", "paradigm": "p", "template": None, "trial": None, "good": -1.5, "bad": float("nan"),
     "good_lp": -3.0, "bad_lp": -4.0, "good_tokens": 2, "bad_tokens": 3, "good_words": 2, "bad_words": 2,
     "good_chars": 9, "bad_chars": 8, "good_unk": 0, "bad_unk": 1, "crit_unk": 1, "order": None,
+    "rival": None, "rivals": None,
 }  # fmt: skip
 NAMED = {"name": "blimp", "digest": "äö"}
 ABOUT = dict.fromkeys(ScoreMetadata.__required_keys__, "") | {
@@ -109,6 +111,34 @@ def test_a_tie_is_wrong_by_default():
     assert outcome(good, bad).tolist() == [1, 0, 0, 0]
     assert outcome(good, bad, "half").tolist() == [1, 0.5, 0, 0.5]  # a side without a score counts as a tie
     assert outcome(good, bad, "right").tolist() == [1, 1, 0, 1]
+
+
+@given(st.lists(st.tuples(st.sampled_from([1.0, 2.0, np.nan]), st.sampled_from([1.0, np.nan]), st.integers(1, 4))))
+def test_a_tie_of_k_options_counts_as_one_of_k(rows):
+    scores = pd.DataFrame(rows, columns=["good", "bad", "rivals"], dtype=float).assign(ties="half")
+    expected = [1 if good > bad else 1 / (1 + rivals) for good, bad, rivals in rows]  # good is never below bad here
+    assert outcomes(scores).tolist() == pytest.approx(expected)
+    assert outcomes(scores.drop(columns="rivals")).tolist() == [1 if good > bad else 0.5 for good, bad, _ in rows]
+    assert outcomes(scores, "wrong").tolist() == [float(good > bad) for good, bad, _ in rows]
+
+
+def test_random_ties_are_drawn_by_seed_and_name():
+    names = pd.DataFrame({"paradigm": "p", "pair_id": [str(number) for number in range(4000)]})
+    tied = names.assign(good=1.0, bad=1.0, rivals=4, ties="half")
+    first, again, other = (outcomes(tied, ties) for ties in ("random", "random:1", "random:2"))
+    assert set(first) == {0, 1}
+    assert (first == again).all()
+    assert (first != other).any()
+    assert first.mean() == pytest.approx(0.2, abs=4 * math.sqrt(0.2 * 0.8 / 4000))
+    shuffled = tied.sample(frac=1, random_state=1).reset_index()
+    assert (outcomes(shuffled, "random") == first[shuffled["index"]]).all()
+    assert (outcomes(tied.assign(good=[2.0, 0.0] * 2000), "random") == [1, 0] * 2000).all()
+
+
+def test_items_with_unknown_words_are_wrong_where_the_benchmark_says_so():
+    scores = pd.DataFrame({"good": 2.0, "bad": 1.0, "good_unk": [0, 1, 0], "bad_unk": [0, 0, 2]})
+    for strict, expected in ((True, [1, 0, 0]), (False, [1, 1, 1]), (None, [1, 1, 1])):
+        assert outcomes(scores.assign(unk_wrong=strict)).tolist() == expected
 
 
 @given(st.integers(1, 5000), st.floats(0, 1), st.sampled_from([0.9, 0.95, 0.99]))
