@@ -47,8 +47,8 @@ def run(config: FigureCommand) -> None:
             errors.append(error)
     if not chosen:
         raise errors[0]
-    for error in errors:
-        print(f"A benchmark is left out: {error}")
+    for reason in errors:
+        print(f"A benchmark is left out: {reason}")
     for results, units in chosen:
         charts = [draw() for draw in panels(results, units or [OVERALL], labelled=len(units) <= 1).values()]
         to = path if len(chosen) == 1 else path.with_stem(f"{path.stem}-{results.label}")

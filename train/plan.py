@@ -124,7 +124,8 @@ class Plan:
         if any(run.guessed for run in self.runs):
             lines.append(
                 "The corpus is not prepared yet, so tokens per word and the size of the vocabulary are guesses, and "
-                f"the text may turn out too small. To prepare it, run {as_typed('python -m corpora')}."
+                f"the text may turn out too small. To prepare it, run {as_typed('python -m corpora')} with the same "
+                "corpus and tokenizer."
             )
         return list(dict.fromkeys(filter(None, [*lines, *(bf16_warning(run.config) for run in todo)])))
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,12 @@ from analysis.config import COUNT, LEAVE_OUT
 from analysis.formats import rows_of
 from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, Studies, read_studies
 from eval.benchmarks import known_items
+from eval.methods.method import methods
 from eval.scores.accuracy import outcomes, repeats_of, tie_rule, tied
 from eval.scores.files import judged_pairs, read_items, read_score_table, read_unavailable
 from eval.scores.names import benchmark_name
 from eval.scores.schemas import ITEMS
+from pairscale.command.schemas import nearest
 from pairscale.errors import RunError, check_choice, first_few
 from pairscale.sizes import written
 from train.runs.labels import flatten
@@ -231,9 +232,8 @@ def _score_files(found: Studies, benchmark: str | None, method: str | None, snap
         files = files[files["method"].where(has_method, files["method"].replace(STANDS_FOR)).eq(method)]
     if files.empty:
         known = "; ".join(sorted(set(found.files["benchmark"] + " by " + found.files["method"]))) or "none"
-        methods = set(found.files["method"])
-        close = [] if method is None or method in methods else get_close_matches(method, methods, 1)
-        remedy = f"Did you mean '{close[0]}'?" if close else "Score the runs with python -m eval."
+        is_known = method is None or method in methods()
+        remedy = "Score the runs with python -m eval." if is_known else nearest(str(method), set(found.files["method"]))
         raise RunError(
             f"{found}: no run has {method or 'any'} scores on {benchmark or 'minimal pairs'}. {remedy} Scores found: "
             f"{known}."

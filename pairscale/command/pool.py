@@ -134,7 +134,7 @@ def check_codes(codes: Sequence[int]) -> None:
     failed = len(codes) - codes.count(0) - unfinished
     if failed:
         rest = f", and {unfinished} did not start or finish" if unfinished else ""
-        again = "Run the same command again to retry them."
+        again = "Correct what the messages name, and run the command again. Finished runs are kept."
         raise RunError(f"{failed} of {len(codes)} runs failed{rest} (see above). {again}")
     if unfinished:
         again = "Run the same command again to continue them."

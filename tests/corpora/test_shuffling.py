@@ -61,6 +61,10 @@ def test_a_run_reads_its_sample_shuffled(tmp_path, shuffle):
     assert (theirs.tokens == EOS).nonzero()[0].tolist() == (ours.tokens == EOS).nonzero()[0].tolist()
     assert Counter(theirs.tokens.tolist()) == Counter(ours.tokens.tolist())
     assert theirs.tokens.tolist() != ours.tokens.tolist()
+    ends = (theirs.tokens == EOS).nonzero()[0]
+    sentences = zip(*(np.split(of.tokens, ends) for of in (theirs, ours)), strict=True)
+    same = [Counter(one.tolist()) == Counter(other.tolist()) for one, other in sentences]
+    assert all(same) == (shuffle == "sentence")
     assert ours.tokens.dtype == theirs.tokens.dtype
     assert (ours.words, ours.sentences) == (theirs.words, theirs.sentences)
     assert ours.digest != theirs.digest

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from corpora.tokenizers import EOS, UNK
+from eval.scorers.next_words import Questions
 from tests.support.random_models import LSTM, TXL, own_scorer, random_model
 from tests.support.small_pretrained import policy
 
@@ -113,3 +114,10 @@ def test_probabilities_of_all_next_words_sum_to_one():
     scored = own_scorer(loaded, 100).score([f"The {word}" for word in [*words, "zebra"]], policy(score_eos=False))
     end = own_scorer(loaded, 100).score(["The"], policy(score_eos=True))[0].logprobs[1]
     assert sum(math.exp(score.logprobs[1]) for score in scored) + math.exp(end) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_candidate_without_tokens_or_with_unk_has_no_probability_and_no_rank():
+    questions = Questions([], [[3], [], [4, UNK]], UNK, splits=False)
+    assert questions.known.tolist() == [True, False, False]
+    assert questions.tokens.tolist() == [1, 0, 2]
+    assert np.isnan(questions.logprobs).tolist() == [False, True, True]
