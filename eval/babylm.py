@@ -116,7 +116,7 @@ def _parts(config: BabylmConfig) -> Iterator[Part]:
 
 def _configuration(config: BabylmConfig, name: str, suffix: str, folder: Path) -> EvalConfig:
     """Return the configuration that scores a task as the challenge's pipeline does."""
-    whole = compose("eval", Line((f"benchmark={name}", "method=[lp,pll]"), current().folders))
+    whole: EvalConfig = compose("eval", Line((f"benchmark={name}", "method=[lp,pll]"), current().folders))
     shared = {key.name: getattr(config, key.name) for key in dataclasses.fields(config) if hasattr(whole, key.name)}
     shared["scoring"] = dataclasses.replace(config.scoring, snapshots=bool(suffix))
     benchmark = dataclasses.replace(whole.benchmark, name=name + suffix, path=str(folder))
@@ -127,7 +127,8 @@ def _submit(one: RunFolder, config: BabylmConfig, parts: list[Part], folder: Pat
     """Write the submission of a run. Return its accuracies, with the columns of accuracies.csv."""
     results: dict[str, Any] = {}
     fast: dict[str, dict[str, Any]] = {}
-    rows, kinds, notes = [], set(), []
+    rows: list[tuple[Any, ...]] = []
+    kinds, notes = set(), []
     for part in parts:
         task, scores = part.task, one.scores(score_label(part.config.benchmark, part.config.policy))
         for step in one.snapshots if part.fast else (None,):
@@ -136,7 +137,7 @@ def _submit(one: RunFolder, config: BabylmConfig, parts: list[Part], folder: Pat
             table, about = found
             kinds.add(backend(about))
             words = about.get("words_seen")
-            revision = revision_of(config.track, words) if part.fast else MAIN
+            revision = revision_of(config.track, about["words_seen"]) if part.fast else MAIN
             rows += _accuracies(table, revision, words, task.name)
             if not part.fast:
                 results[task.name] = collated(table)
