@@ -76,8 +76,8 @@ def run(config: BabylmConfig) -> None:
             "Where are the challenge's data? Set PAIRSCALE_DATA to the folder that contains babylm/, or give "
             "evaluation_data=FOLDER."
         )
-    parts = list(_parts(config))
-    score_study(*(part.config for part in parts))
+    parts = _parts(config)
+    score_study(*(part.config for part in parts), tables=config.verbose)
     if config.dry_run:
         return
     folder = Path(config.paths.reports) / config.study / "babylm"
@@ -87,31 +87,27 @@ def run(config: BabylmConfig) -> None:
     _print(table, folder)
 
 
-def _parts(config: BabylmConfig) -> Iterator[Part]:
-    """Yield the tasks that have data. Say which of them don't. Raises InputError if none has."""
-    data, there, missing = Path(config.evaluation_data).expanduser(), 0, []
+def _parts(config: BabylmConfig) -> list[Part]:
+    """Return the tasks that have data. Say which of them don't. Raises InputError if none has."""
+    data, parts, missing = Path(config.evaluation_data).expanduser(), [], []
     for task in TASKS:
         folders = {"": data / "full_eval" / task.full}
         if task.fast and config.scoring.snapshots:
             folders["_fast"] = data / "fast_eval" / task.fast
         for suffix, folder in folders.items():
             if any(folder.glob("*.jsonl")):
-                there += 1
-                yield Part(task, _configuration(config, task.benchmark, suffix, folder))
+                parts.append(Part(task, _configuration(config, task.benchmark, suffix, folder)))
             else:
                 missing.append(f"{task.benchmark} ({folder.relative_to(data)})")
-    if missing:
-        say(
-            f"{', '.join(missing)}. These files are not in {data}. To find out how to get them, run python -m "
-            "eval.fetch benchmark=NAME.",
-            "Left out:",
-            "yellow",
-        )
-    if not there:
+    if not parts:
         raise InputError(
             f"evaluation_data={data}: this folder has no data of a task. It must contain full_eval, as in the archive "
             "of the challenge (https://osf.io/ryjfm)."
         )
+    if missing:
+        remedy = f"They have no files in {data}. To find out how to get them, run python -m eval.fetch benchmark=NAME."
+        say(f"{', '.join(missing)}. {remedy}", "Left out:", "yellow")
+    return parts
 
 
 def _configuration(config: BabylmConfig, name: str, suffix: str, folder: Path) -> EvalConfig:

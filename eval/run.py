@@ -225,17 +225,17 @@ def _say(text: str) -> None:
     print_text(Console(highlight=False), text)
 
 
-def score_study(*configs: EvalConfig) -> None:
+def score_study(*configs: EvalConfig, tables: bool = True) -> None:
     """Score the finished runs of a study, one after the other, on the benchmark of each configuration.
 
-    Runs that aren't finished are listed. Raises the same errors as `done_runs`. Raises RunError at the end if any run
-    could not be scored.
+    Runs that aren't finished are listed. `tables` is False if no tables of accuracies should be printed. Raises the
+    same errors as `done_runs`. Raises RunError at the end if any run could not be scored.
     """
     config = configs[0]
     done, damaged = done_runs(config, "scored")
     for one in configs:
         check_benchmark(one)
-    work = _say_plan if config.dry_run else score_run
+    work = _say_plan if config.dry_run else partial(score_run, tables=tables)
     if config.dry_run or config.verbose or len(done) == 1 or not config.trainer.progress:
         failures = [score_or_report(partial(work, run, configs)) for run in done]
     else:
