@@ -7,6 +7,7 @@
 
 import dataclasses
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from rich.console import Console
 from eval.config import BabylmConfig, EvalConfig, score_label
 from eval.run import score_study
 from eval.scores.files import read_metadata, score_path
+from eval.scores.table import WIDTH
 from eval.submission import (
     AGES_TEXT,
     CHECKPOINTS,
@@ -38,7 +40,7 @@ from pairscale.command.compose import compose
 from pairscale.command.line import Line, current
 from pairscale.command.main import main
 from pairscale.console import print_text, say
-from pairscale.errors import ConfigError, InputError
+from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import write_text
 from pairscale.tables import filled_table, print_table, write_csv
 from train.runs.folder import RunFolder, study_runs
@@ -77,7 +79,8 @@ def run(config: BabylmConfig) -> None:
             "evaluation_data=FOLDER."
         )
     parts = _parts(config)
-    score_study(*(part.config for part in parts), tables=config.verbose)
+    # BLiMP comes last, because the line of a run shows its last accuracy.
+    score_study(*(part.config for part in reversed(parts)), tables=config.verbose)
     if config.dry_run:
         return
     folder = Path(config.paths.reports) / config.study / "babylm"
@@ -147,11 +150,12 @@ def _submit(one: RunFolder, config: BabylmConfig, parts: list[Part], folder: Pat
         rows += _accuracies(tuned, MAIN, None, "glue")
     rows += _reading_rows(one, config, fast)
     results |= _surprisals(one, config)
-    results["fast_eval_results"], incomplete = fast_results(config.track, fast)
+    complete, incomplete = fast_results(config.track, fast)
+    results |= {"fast_eval_results": complete} if complete else {}
     if incomplete:
         wanted = CHECKPOINTS[config.track]
         lacking = [name for name in wanted if any(name not in fast[task] for task in incomplete)]
-        notes.append(f"the results at checkpoints are left out, because some are missing ({', '.join(lacking)})")
+        notes.append(f"the results at checkpoints are left out, because some are missing ({first_few(lacking, 5)})")
     if notes:
         say(f"{one.path.name}: {'; '.join(dict.fromkeys(notes))}", "Incomplete:", "yellow")
     name = f"all_full_preds_and_fast_scores_{min(kinds, default='causal')}.json"
@@ -200,12 +204,12 @@ def _print(table: pd.DataFrame, folder: Path) -> None:
     """Print the accuracy of each run on each task, which is the mean over its subtasks."""
     main = table[table["revision"] == MAIN]
     title = {task.name: task.title for task in TASKS} | {"glue": "GLUE"}
-    named = main["task"].map(title).fillna(main["subtask"].map({"spr": "Self-paced", "rt": "Eye tracking"}))
+    named = main["task"].map(title).fillna(main["subtask"].map({"spr": "SPR", "rt": "Eye"}))
     means = main.groupby(["run", named], sort=False)["accuracy"].mean().unstack().round(2)
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     rows = [[str(name), *(f"{value:.2f}".replace("nan", "") for value in row)] for name, *row in means.itertuples()]
-    print_text(console, "Accuracy in %, and the share of the variance of reading times (Self-paced, Eye tracking)")
     print_table(console, filled_table(["run", *means.columns], rows, ["run"]))
+    print_text(console, "Accuracy in %. SPR and Eye: the share of the variance of reading times, in %.")
     there = [task for task in GLUE if task in set(main["subtask"])]
     if there and len(there) < len(GLUE):
         print_text(console, f"GLUE is the mean over {', '.join(there)}.")

@@ -16,6 +16,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from eval.scores.accuracy import outcomes
@@ -72,7 +73,7 @@ def judged(task: str, folder: Path, step: int | None, ties: str) -> tuple[pd.Dat
         ties: How a tie counts. This must not be "half", because a submission names one sentence per item.
 
     Returns:
-        One row per item in the order of the data, with the columns subtask, pred (the chosen text) and right (0 or 1),
+        One row per item in the order of the data, with the columns subtask, pred (the chosen text) and right,
         and the metadata of the scores. Raises RunError if a file is damaged.
     """
     paths = [score_path(folder, method, step) for method in ("lp", "pll")]
@@ -83,10 +84,13 @@ def judged(task: str, folder: Path, step: int | None, ties: str) -> tuple[pd.Dat
     scores = with_phenomena(scores, items)
     scores["right"] = outcomes(scores, ties)
     rows = items.merge(scores[[*_KEY, "right", "rival"]], on=_KEY, how="left", validate="one_to_one")
-    columns = (rows[name] for name in ("good", "bad", "options", "contexts", "gold", "rival", "right"))
-    preds = [_chosen(task, *row) for row in zip(*columns, strict=True)]
-    subtasks = rows["paradigm"].map(lambda name: _subtask(task, name))
-    return pd.DataFrame({"subtask": subtasks, "pred": preds, "right": rows["right"]}), metadata
+    columns = [rows[name] for name in ("good", "bad", "options", "contexts", "gold", "rival")]
+    preds, golds = (
+        [_chosen(task, *row) for row in zip(*columns, right, strict=True)] for right in (rows["right"], [1] * len(rows))
+    )
+    rows = rows.assign(subtask=rows["paradigm"].map(lambda name: _subtask(task, name)), pred=preds)
+    # The pipeline compares texts, so a pair of two equal sentences is right.
+    return rows[["subtask", "pred"]].assign(right=np.equal(preds, golds)), metadata
 
 
 def _subtask(task: str, paradigm: str) -> str:

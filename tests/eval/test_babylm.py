@@ -80,6 +80,7 @@ def nats(scorer, context, text):
     return float(scored.logprobs[of_text].sum())
 
 
+@pytest.mark.slow
 def test_submission_has_the_chosen_texts_in_the_order_of_the_data(study, capsys):
     folder, run, _ = study
     found, scorer = submitted(study), load_scorer(run.model.path)
@@ -123,6 +124,7 @@ def test_submission_has_the_chosen_texts_in_the_order_of_the_data(study, capsys)
     assert f"{100 * np.mean([*both.values()]):.2f}" in printed.out.rpartition(run.path.name)[2].split()
 
 
+@pytest.mark.slow
 def test_results_that_are_there_are_added(study):
     folder, run, shared = study
     tuned = RunFolder(run.path / "finetuned/rte/seed-1")
@@ -176,6 +178,7 @@ def test_results_that_are_there_are_added(study):
     assert table.loc[("reading", "spr")].set_index("revision").loc["main", "accuracy"] == 3
 
 
+@pytest.mark.slow
 def test_tasks_scored_already_are_skipped_and_a_missing_checkpoint_is_named(study, monkeypatch, capsys):
     _folder, run, _ = study
     before = submitted(study)
@@ -184,7 +187,7 @@ def test_tasks_scored_already_are_skipped_and_a_missing_checkpoint_is_named(stud
     after = submitted(study)
     assert files == {path: path.stat().st_mtime_ns for path in run.path.glob("scores/*/*.parquet")}
     assert after["blimp"] == before["blimp"]
-    assert not after["fast_eval_results"]
+    assert "fast_eval_results" not in after
     assert "because some are missing (chck_4M)" in capsys.readouterr().err
 
 
@@ -204,3 +207,19 @@ def test_checkpoints_are_those_of_the_pipeline():
     assert large[18:20] == [100 * million, 200 * million]
     assert submission.revision_of("strict", 200 * million + 5_000) == "chck_200M"
     assert submission.revision_of("strict", 150 * million) is None
+
+
+def test_form_of_predictions_and_of_results_at_checkpoints():
+    rows = pd.DataFrame({"subtask": ["b", "a", "b"], "pred": ["w2 .", "w1 .", "w3 ."], "right": [True, True, False]})
+    assert submission.collated(rows) == {
+        "b": {"predictions": [{"id": "b_0", "pred": "w2 ."}, {"id": "b_1", "pred": "w3 ."}]},
+        "a": {"predictions": [{"id": "a_0", "pred": "w1 ."}]},
+    }
+    assert submission.accuracies_of(rows) == {"a": 1.0, "b": 0.5}
+    found = {
+        "blimp": {"chck_2M": {"a": 0.2}, "chck_1M": {"a": 0.1}, "chck_3M": {"a": 0.3}, "chck_9M": {"a": 0.9}},
+        "ewok": {"chck_1M": {"a": 0.1}, "chck_3M": {"a": 0.3}},
+    }
+    complete, incomplete = submission.fast_results("strict-small", found)
+    assert complete == {"blimp": [{"a": 0.1}, {"a": 0.2}, {"a": 0.3}]}
+    assert incomplete == ["ewok"]
