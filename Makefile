@@ -39,7 +39,7 @@ test: venv  ## run all tests except those that are slow or need SLURM
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "$(TESTS)"
 
 test-slow: venv  ## run the tests that take five seconds or more
-	$(PYTEST) -n 4 --dist worksteal -m "slow and not slurm"  # four processes, because these tests often wait
+	$(PYTEST) -n 4 --dist worksteal -m "slow and not slurm and not release"  # four processes, because these tests often wait
 
 test-slurm: venv  ## run the tests that need SLURM, with a SLURM on this machine (needs root and make system)
 	$(PYTEST) -m slurm

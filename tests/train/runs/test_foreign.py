@@ -184,7 +184,7 @@ def test_foreign_score_files_execute_nothing(foreign):
 def test_foreign_arrays_of_a_store_execute_nothing(foreign, name):
     config, _ = foreign
     np.save(Path("store/toy/text") / name, np.array([Evil()], dtype=object), allow_pickle=True)
-    with pytest.raises(PairscaleError, match=rf"{name}: cannot be read"):
+    with pytest.raises(PairscaleError, match=rf"{name}: .*read"):
         prepare(config)
 
 
