@@ -223,3 +223,8 @@ def test_form_of_predictions_and_of_results_at_checkpoints():
     complete, incomplete = submission.fast_results("strict-small", found)
     assert complete == {"blimp": [{"a": 0.1}, {"a": 0.2}, {"a": 0.3}]}
     assert incomplete == ["ewok"]
+
+
+def test_backend_is_the_pipelines_name_for_the_kind_of_model():
+    masked = [{"method": "pll", "policy": policy} for policy in ({}, {"pll_shift": 1})]
+    assert [*map(submission.backend, [{"method": "lp", "policy": {}}, *masked])] == ["causal", "mlm", "mntp"]
