@@ -15,27 +15,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 from rich.console import Console
 
+from eval import submission
 from eval.config import BabylmConfig, EvalConfig, score_label
 from eval.run import score_study
 from eval.scores.files import read_metadata, score_path
 from eval.scores.table import WIDTH
-from eval.submission import (
-    AGES_TEXT,
-    CHECKPOINTS,
-    GLUE,
-    READING_TEXT,
-    TASKS,
-    Task,
-    accuracies_of,
-    ages,
-    backend,
-    collated,
-    fast_results,
-    finetuned,
-    judged,
-    reading,
-    revision_of,
-)
+from eval.submission import TASKS, Task
 from pairscale.command.compose import compose
 from pairscale.command.line import Line, current
 from pairscale.command.main import main
@@ -131,29 +116,29 @@ def _submit(one: RunFolder, config: BabylmConfig, parts: list[Part], folder: Pat
     for part in parts:
         task, scores = part.task, one.scores(score_label(part.config.benchmark, part.config.policy))
         for step in one.snapshots if part.fast else (None,):
-            if (found := judged(task.name, scores, step, str(part.config.ties))) is None:
+            if (found := submission.judged(task.name, scores, step, str(part.config.ties))) is None:
                 continue
             table, about = found
-            kinds.add(backend(about))
+            kinds.add(submission.backend(about))
             words = about.get("words_seen")
-            revision = revision_of(config.track, about["words_seen"]) if part.fast else MAIN
+            revision = submission.revision_of(config.track, about["words_seen"]) if part.fast else MAIN
             rows += _accuracies(table, revision, words, task.name)
             if not part.fast:
-                results[task.name] = collated(table)
+                results[task.name] = submission.collated(table)
             elif revision:
-                fast.setdefault(task.name, {}).setdefault(revision, accuracies_of(table))
+                fast.setdefault(task.name, {}).setdefault(revision, submission.accuracies_of(table))
             if len(table) != (official := task.fast_items if part.fast else task.items):
                 notes.append(f"{part.config.benchmark.name} has {len(table):,} items instead of {official:,}")
-    tuned = finetuned(one, config.seed)
+    tuned = submission.finetuned(one, config.seed)
     if len(tuned):
-        results["glue"] = collated(tuned)
+        results["glue"] = submission.collated(tuned)
         rows += _accuracies(tuned, MAIN, None, "glue")
     rows += _reading_rows(one, config, fast)
     results |= _surprisals(one, config)
-    complete, incomplete = fast_results(config.track, fast)
+    complete, incomplete = submission.fast_results(config.track, fast)
     results |= {"fast_eval_results": complete} if complete else {}
     if incomplete:
-        wanted = CHECKPOINTS[config.track]
+        wanted = submission.CHECKPOINTS[config.track]
         lacking = [name for name in wanted if any(name not in fast[task] for task in incomplete)]
         notes.append(f"the results at checkpoints are left out, because some are missing ({first_few(lacking, 5)})")
     if notes:
@@ -166,18 +151,18 @@ def _submit(one: RunFolder, config: BabylmConfig, parts: list[Part], folder: Pat
 def _accuracies(table: pd.DataFrame, revision: str | None, words: int | None, task: str) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of accuracies.csv, without the run, for the judgements of a task."""
     counts = table["subtask"].value_counts()
-    for subtask, share in accuracies_of(table).items():
+    for subtask, share in submission.accuracies_of(table).items():
         yield revision, words, task, subtask, counts[subtask], 100 * share
 
 
 def _reading_rows(one: RunFolder, config: BabylmConfig, fast: dict[str, dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
     """Yield rows with the scores of reading times that `python -m analysis.reading` wrote, and add those to `fast`."""
-    folder = Path(config.paths.reports) / str(config.study) / "reading" / READING_TEXT / "tables"
+    folder = Path(config.paths.reports) / str(config.study) / "reading" / submission.READING_TEXT / "tables"
     for file in ("models.csv", "snapshots.csv"):
         table = pd.read_csv(folder / file) if (folder / file).exists() else pd.DataFrame({"run": []})
         for row in table[table["run"] == one.path.name].to_dict("records") if {*READING} <= set(table) else ():
             words = int(row["words_seen"]) if file == "snapshots.csv" else None
-            revision = revision_of(config.track, words) if words else MAIN
+            revision = submission.revision_of(config.track, words) if words else MAIN
             for column, name in READING.items():
                 yield revision, words, "reading", name, None, row[column]
             if words and revision:
@@ -193,11 +178,12 @@ def _surprisals(one: RunFolder, config: BabylmConfig) -> dict[str, Any]:
     )
     files: dict[str, Path] = {}
     for step in one.snapshots:
-        if (path := score_path(folder / AGES_TEXT, one.path.name, step)).exists():
-            revision = revision_of(config.track, read_metadata(path)["words_seen"])
+        if (path := score_path(folder / submission.AGES_TEXT, one.path.name, step)).exists():
+            revision = submission.revision_of(config.track, read_metadata(path)["words_seen"])
             files.setdefault(str(revision), path)
-    words = reading(data, score_path(folder / READING_TEXT, one.path.name))
-    return {key: value for key, value in (("reading", words), ("aoa", ages(config.track, data, files))) if value}
+    words = submission.reading(data, score_path(folder / submission.READING_TEXT, one.path.name))
+    found = {"reading": words, "aoa": submission.ages(config.track, data, files)}
+    return {key: value for key, value in found.items() if value}
 
 
 def _print(table: pd.DataFrame, folder: Path) -> None:
@@ -210,8 +196,8 @@ def _print(table: pd.DataFrame, folder: Path) -> None:
     rows = [[str(name), *(f"{value:.2f}".replace("nan", "") for value in row)] for name, *row in means.itertuples()]
     print_table(console, filled_table(["run", *means.columns], rows, ["run"]))
     print_text(console, "Accuracy in %. SPR and Eye: the share of the variance of reading times, in %.")
-    there = [task for task in GLUE if task in set(main["subtask"])]
-    if there and len(there) < len(GLUE):
+    there = [task for task in submission.GLUE if task in set(main["subtask"])]
+    if there and len(there) < len(submission.GLUE):
         print_text(console, f"GLUE is the mean over {', '.join(there)}.")
     print_text(console, f"Written to {folder}")
 
