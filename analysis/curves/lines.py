@@ -105,8 +105,8 @@ def _line_of_seeds(x: Array, size: Numbers, seed: Numbers) -> Line:
     complete = [one for one in seeds if len(np.unique(size[seed == one])) == sizes]
     if len(complete) < LEAST_SEEDS:
         return _line_of_runs(x).without_interval(
-            f"Samples of a seed contain each other, so an interval needs {LEAST_SEEDS} seeds with all sizes, and there "
-            f"are {len(complete)}."
+            f"Samples with the same seed are nested, so an interval needs {LEAST_SEEDS} seeds with all sizes, but "
+            f"there are {len(complete)}."
         )
     centre = x[np.isin(seed, complete)].mean()
     levels, slopes = np.zeros((2, len(complete), len(x)))
@@ -145,7 +145,7 @@ def estimate(parts: Sequence[tuple[Line, Array]], slope: bool) -> tuple[Array, A
     """Estimate the sum of the means of independent parts, or of their slopes per doubling of the training data.
 
     Args:
-        parts: For each part, the line of its runs and their (R, U) accuracies.
+        parts: The line through the runs of each part, and their accuracies (R, U).
         slope: Whether to sum slopes instead of means.
 
     Returns:

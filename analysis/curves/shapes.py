@@ -183,7 +183,7 @@ def aicc(squares: Array, runs: int, parameters: int) -> Array:
 def words_to_humans(accuracies: pd.DataFrame, humans: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     """Estimate the amount of training text at which each curve's line reaches the accuracy of humans.
 
-    The interval is the one of Fieller (1954), with the HC3 covariance of the line and Student's t. It contains each x
+    This is Fieller's (1954) interval, with the HC3 covariance of the line and Student's t. It contains each x
     at which (line at x - humans)^2 <= t^2 (variance of the line at x + se^2).
 
     Args:

@@ -44,8 +44,10 @@ def read_choices(cells: pd.DataFrame, columns: Mapping[str, Sequence[str]], conf
         options = _options_of([column[number] for column in each], where, named)
         contexts = [column[number] for column in before] or [""]
         if len(contexts) not in (1, len(options)):
-            raise InputError(f"{where}: has {len(contexts)} contexts but {len(options)} options. Give one context, or "
-                             "one for each option.")  # fmt: skip
+            raise InputError(
+                f"{where}: this item has {len(contexts)} contexts but {len(options)} options. Give one context, or one for "
+                "each option."
+            )
         joined = zip(contexts * (len(options) // len(contexts)), options, strict=True)
         read = [
             context if not context or context[-1].isspace() or option[0].isspace() else context + separator

@@ -227,7 +227,7 @@ class Scorer(ABC):
         return self.word_level if policy.score_eos is None else policy.score_eos
 
     def pll_shift(self, policy: PolicyConfig) -> int | None:
-        """Return how many positions before a masked token it is predicted. Causal models ignore this setting."""
+        """Return how many positions before a masked token its prediction is read. Causal models ignore this setting."""
         return policy.pll_shift
 
     def check_length(self, text: str, tokens: int) -> None:

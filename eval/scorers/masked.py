@@ -76,7 +76,7 @@ class MaskedScorer(Scorer):
             yield np.asarray(ids, dtype=np.int64)
 
     def pll_shift(self, policy: PolicyConfig) -> int:
-        """Return how many positions before a masked token it is predicted. If `policy` doesn't set it, detect it."""
+        """Return how many positions before a masked token its prediction is read, by `policy` or a probe."""
         return self.shift if policy.pll_shift is None else policy.pll_shift
 
     @cached_property

@@ -42,7 +42,7 @@ Integers = npt.NDArray[np.int64]
 
 
 def learning_rate(task: TaskConfig, step: int, steps: int) -> float:
-    """Return the rate of a step (counted from 0): a linear warm-up from 0, then a cosine down to `min_lr` * `lr`."""
+    """Return the learning rate at a step (counted from 0): a linear warm-up, then a cosine to `min_lr` * `lr`."""
     warmup = int(task.warmup * steps)
     if step < warmup:
         return task.lr * step / warmup

@@ -177,7 +177,7 @@ class TxlConfig(ModelConfig):
         if self.cutoffs != sorted(set(self.cutoffs)):
             raise ConfigError(f"model.cutoffs={self.cutoffs}: this must be an increasing list of numbers of words.")
         if self.widths[-1] < 1:
-            raise ConfigError(f"model.div_val={self.div_val}: the last cluster would have width 0. Use less.")
+            raise ConfigError(f"model.div_val={self.div_val}: the last cluster would have width 0. Choose a lower one.")
 
 
 @dataclass(kw_only=True)

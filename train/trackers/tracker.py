@@ -93,7 +93,9 @@ def tracker(name: str) -> Callable[[T], T]:
 
     def register(cls: T) -> T:
         if name in _TRACKERS and _TRACKERS[name].__module__ != cls.__module__:
-            raise ValueError(f"tracker {name}: {_TRACKERS[name].__module__} has already registered this name")
+            raise ValueError(
+                f"tracker {name}: {_TRACKERS[name].__module__} has already registered this name. Choose another."
+            )
         _TRACKERS[name] = cls
         return cls
 
