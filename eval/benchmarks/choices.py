@@ -45,8 +45,8 @@ def read_choices(cells: pd.DataFrame, columns: Mapping[str, Sequence[str]], conf
         contexts = [column[number] for column in before] or [""]
         if len(contexts) not in (1, len(options)):
             raise InputError(
-                f"{where}: this item has {len(contexts)} contexts but {len(options)} options. Give one context, or one for "
-                "each option."
+                f"{where}: this item has {len(contexts)} contexts but {len(options)} options. Give one context, or one "
+                "for each option."
             )
         joined = zip(contexts * (len(options) // len(contexts)), options, strict=True)
         read = [

@@ -52,9 +52,9 @@ def read_texts(config: QuestionnaireConfig, language: str | None) -> dict[str, A
 def deal(benchmark: Benchmark, config: QuestionnaireConfig, checks: Mapping[str, str]) -> list[list[dict[str, Any]]]:
     """Return the questions of each form.
 
-    From each paradigm, `per_paradigm` pairs are drawn, and each is on `raters` forms. There are `raters` rounds. In each round, the forms contain each of these pairs once, in different groups. Within a
-    round, the sizes of the forms, and their numbers of pairs per paradigm, differ by at most one. A question has two
-    `sentences` in an order that doesn't show which is good. It also has `paradigm` and `pair_id` or, for an attention
+    From each paradigm, `per_paradigm` pairs are drawn, and each is on `raters` forms. There are `raters` rounds. In
+    each round, the forms contain each of these pairs once, in different groups. Within a round, the sizes of the forms,
+    and their numbers of pairs per paradigm, differ by at most one. A question has two `sentences` in an order that doesn't show which is good. It also has `paradigm` and `pair_id` or, for an attention
     check, `check` (the good sentence).
 
     Args:
