@@ -53,9 +53,10 @@ def deal(benchmark: Benchmark, config: QuestionnaireConfig, checks: Mapping[str,
     """Return the questions of each form.
 
     From each paradigm, `per_paradigm` pairs are drawn, and each is on `raters` forms. There are `raters` rounds. In
-    each round, the forms contain each of these pairs once, in different groups. Within a round, the sizes of the forms,
-    and their numbers of pairs per paradigm, differ by at most one. A question has two `sentences` in an order that doesn't show which is good. It also has `paradigm` and `pair_id` or, for an attention
-    check, `check` (the good sentence).
+    each round, the forms contain each of these pairs once, in different groups. Within a round, the sizes of the
+    forms, and their numbers of pairs per paradigm, differ by at most one. A question has two `sentences` in an
+    order that doesn't show which is good. It also has `paradigm` and `pair_id` or, for an attention check, `check`
+    (the good sentence).
 
     Args:
         benchmark: The pairs.
