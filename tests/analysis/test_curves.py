@@ -79,7 +79,7 @@ def test_lines_have_the_band_of_statsmodels():
         (curve_table(np.full((8, 2), 0.5), *grid(4, 2)), "exactly on the line"),
         (random_curve(sizes=1, seeds=5), "have the same size"),
         (random_curve(unit="tokens"), "single training run"),
-        (random_curve(seeds=2, nested=True), "3 seeds with all sizes, and there are 2"),
+        (random_curve(seeds=2, nested=True), "3 seeds with all sizes"),
     ],
 )
 def test_reasons_take_the_place_of_intervals(table, said):

@@ -41,7 +41,8 @@ def _some_data(monkeypatch):
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_value_of_an_experiments_grid_makes_another_run(experiment):
     axes = grid(experiment)
-    text = ["corpus.path=text.txt"] if experiment.endswith("_local") else []
+    needs_text = experiment.endswith("_local") or experiment.startswith("babylm")
+    text = ["corpus.path=text.txt"] if needs_text else []
     last = {key: values[-1] for key, values in axes.items()}  # of ablate.action one that acts, so that filters differ
     points = [last, *({**last, key: value} for key, values in axes.items() for value in values[:-1])]
     options = [[f"{key}={value}" for key, value in point.items()] for point in points]
