@@ -89,8 +89,8 @@ def _parts(config: BabylmConfig) -> list[Part]:
                 missing.append(f"{task.benchmark} ({folder.relative_to(data)})")
     if not parts:
         raise InputError(
-            f"evaluation_data={data}: this folder has no data of a task. It must contain full_eval, as in the archive "
-            "of the challenge (https://osf.io/ryjfm)."
+            f"evaluation_data={data}: there are no data for any task in this folder. It must contain full_eval, as in "
+            "the archive of the challenge (https://osf.io/ryjfm)."
         )
     if missing:
         remedy = f"They have no files in {data}. To find out how to get them, run python -m eval.fetch benchmark=NAME."

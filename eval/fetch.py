@@ -61,8 +61,8 @@ def run(config: FetchConfig) -> None:
     if path.exists() and (path.is_file() or any(path.iterdir())):
         if path.is_file() or digest_of(path) != source.sha256:
             raise InputError(
-                f"{path}: contains other files than benchmark={benchmark.name}. Move them away, or choose another "
-                "folder with benchmark.path=FOLDER."
+                f"{path}: this folder contains files that don't belong to benchmark={benchmark.name}. Move them away, "
+                "or choose another folder with benchmark.path=FOLDER."
             )
         print(f"{path}: the files of {benchmark.name} are already here. Licence: {source.licence}.")
         return
@@ -115,8 +115,8 @@ def _download(benchmark: BenchmarkConfig, source: DownloadConfig, path: Path, ar
     """Write what `source.address` contains to `archive`. Raises InputError, which says how to get the files by hand."""
     if source.address is None:
         raise InputError(
-            f"benchmark={benchmark.name}: no address to download from ({source.licence}). Get the files from "
-            f"{source.page}, and put them into {path}."
+            f"benchmark={benchmark.name}: this benchmark has no address to download from ({source.licence}). Get the "
+            f"files from {source.page}, and put them into {path}."
         )
     try:
         with urllib.request.urlopen(source.address, timeout=WAIT_SECONDS) as answer, archive.open("wb") as file:
@@ -124,7 +124,9 @@ def _download(benchmark: BenchmarkConfig, source: DownloadConfig, path: Path, ar
             for block in with_progress(_blocks(answer), "downloading", expected, "bytes"):
                 received += len(block)
                 if received > MOST_BYTES:
-                    raise InputError(f"{source.address}: is larger than {MOST_BYTES:,} bytes, so it isn't downloaded.")
+                    raise InputError(
+                        f"{source.address}: this file has more than {MOST_BYTES:,} bytes. Download it by hand."
+                    )
                 with writing(path):
                     file.write(block)
     except _UNREACHABLE as error:
@@ -134,8 +136,8 @@ def _download(benchmark: BenchmarkConfig, source: DownloadConfig, path: Path, ar
             reason = error
         which = f" of its folder {source.folder}" if source.folder else ""
         raise InputError(
-            f"benchmark={benchmark.name}: can't download {source.address} ({reason}). Download it on another machine, "
-            f"and put the files{which} into {path}."
+            f"benchmark={benchmark.name}: {source.address} can't be downloaded ({reason}). Download it on another "
+            f"machine, and put the files{which} into {path}."
         ) from None
 
 
@@ -164,20 +166,24 @@ def _unpack(source: DownloadConfig, archive: Path, files: Path) -> None:
             with archive.open("rb") as file:
                 _write(source, [Member(name, archive.stat().st_size, lambda: file)], files)
     except _DAMAGED as error:
-        raise InputError(f"{source.address}: can't be unpacked ({error_line(error)}). Try again.") from None
+        raise InputError(f"{source.address}: this file can't be unpacked ({error_line(error)}). Try again.") from None
 
 
 def _write(source: DownloadConfig, members: list[Member], files: Path) -> None:
     """Write the chosen members of an archive. If all are in one folder, names start there."""
     if (total := sum(member.size for member in members)) > MOST_BYTES:
-        raise InputError(f"{source.address}: its files have {total:,} bytes, more than {MOST_BYTES:,}.")
+        raise InputError(
+            f"{source.address}: its files have {total:,} bytes, but at most {MOST_BYTES:,} are read. See {source.page}."
+        )
     chosen = {PurePosixPath(member.name): member for member in members if not _is_junk(PurePosixPath(member.name))}
     tops = {name.parts[0] for name in chosen}
     single = len(tops) == 1 and all(len(name.parts) > 1 for name in chosen)
     folder = PurePosixPath(*tops if single else (), source.folder)
     for name, member in chosen.items():
         if name.is_absolute() or ".." in name.parts or "\\" in member.name:
-            raise InputError(f"{source.address}: contains '{member.name}', which is outside its folder.")
+            raise InputError(
+                f"{source.address}: this archive contains the unsafe name '{member.name}'. See {source.page}."
+            )
         if not name.is_relative_to(folder):
             continue
         target = files / name.relative_to(folder)

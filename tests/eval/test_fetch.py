@@ -141,7 +141,7 @@ def test_a_single_file_keeps_its_name_and_the_digest_is_that_of_sha256sum(reques
         ("damaged.zip", zipped(FILES).replace(b"PK\3\4", b"PK\3\5", 1), "unpacked"),
         ("out.zip", zipped(FILES | {"../out.jsonl": PAIRS}), r"'\.\./out\.jsonl'"),
         ("root.tar.gz", tarred(FILES | {"/tmp/out.jsonl": PAIRS}), "'/tmp/out.jsonl'"),
-        ("windows.zip", zipped(FILES | {"a\\..\\out.jsonl": PAIRS}), "outside"),
+        ("windows.zip", zipped(FILES | {"a\\..\\out.jsonl": PAIRS}), "unsafe"),
     ],
 )
 def test_damaged_changed_and_dangerous_downloads_are_refused_and_leave_nothing(request_of, tmp_path, name, data, fault):
@@ -157,7 +157,7 @@ def test_damaged_changed_and_dangerous_downloads_are_refused_and_leave_nothing(r
 def test_what_is_too_large_is_not_downloaded_or_unpacked(request_of, tmp_path, monkeypatch, name):
     zeros = {"a.jsonl": "0" * 100_000}
     monkeypatch.setattr(fetch, "MOST_BYTES", 50 if name == "large.zip" else 50_000)
-    with pytest.raises(InputError, match=r"larger than 50 bytes|100,000 bytes, more than 50,000"):
+    with pytest.raises(InputError, match=r"more than 50 bytes|100,000 bytes.* 50,000"):
         fetch.run(request_of(name, zipped(FILES) if name == "large.zip" else tarred(zeros)))
     assert below(tmp_path / "data") == []
 
@@ -181,7 +181,7 @@ def test_other_files_are_never_replaced(request_of, tmp_path):
     (tmp_path / "data/blimp").mkdir(parents=True)
     config = request_of("a.zip", zipped(FILES))
     (tmp_path / "data/blimp/mine.jsonl").write_text(PAIRS)
-    with pytest.raises(InputError, match="contains other files"):
+    with pytest.raises(InputError, match="don't belong to benchmark=blimp"):
         fetch.run(config)
     assert below(tmp_path / "data") == ["blimp/mine.jsonl"]
     (tmp_path / "data/blimp/mine.jsonl").unlink()

@@ -10,7 +10,7 @@ import torch
 from torch.utils.benchmark import Timer
 
 from pairscale.console import say
-from pairscale.errors import ConfigError, InputError, RunError
+from pairscale.errors import ConfigError, InputError, RunError, RunInUse
 from pairscale.files import sha256_file
 from pairscale.progress import Activity, shown, working
 from pairscale.sizes import clock
@@ -38,12 +38,14 @@ def finetune_study(config: FinetuneConfig) -> None:
         ConfigError: if no study is given, or if the tables don't fit the task.
         InputError: if a table can't be used.
         RunError: if there is no such study or run, and at the end if some runs could not be fine-tuned.
+        RunInUse: at the end, if other processes were working on all of those runs.
     """
     if config.study is None:
         raise ConfigError("Which study should be fine-tuned? Add study=NAME.")
     runs = study_runs(config.paths.runs, config.study, config.run)
     tables = read_table(config.task.train, config.task), read_table(config.task.valid, config.task)
-    labels, failed = labels_of(config.task, *tables), 0
+    labels = labels_of(config.task, *tables)
+    failed: list[RunError | ConfigError | InputError] = []
     done = [run for run in runs if run.done]
     for run in runs:
         if run not in done:
@@ -57,9 +59,10 @@ def finetune_study(config: FinetuneConfig) -> None:
             if len(done) == 1:
                 raise
             say(str(error), "not fine-tuned", "yellow")
-            failed += 1
+            failed.append(error)
     if failed:
-        raise RunError(f"study={config.study}: {failed} of {len(done)} runs could not be fine-tuned (see above).")
+        kind = RunInUse if all(isinstance(error, RunInUse) for error in failed) else RunError
+        raise kind(f"study={config.study}: {len(failed)} of {len(done)} runs could not be fine-tuned (see above).")
 
 
 def _finetune(run: RunFolder, config: FinetuneConfig, tables: tuple[list[Row], list[Row]], labels: list[str]) -> None:

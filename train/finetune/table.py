@@ -56,7 +56,7 @@ def read_table(path: str, task: TaskConfig) -> list[Row]:
     if not Path(path).is_file():
         folder = "set PAIRSCALE_DATA to the folder that contains it, or " if path.startswith("None/") else ""
         remedy = f"To fine-tune, {folder}give the tables with task.train=FILE and task.valid=FILE."
-        raise InputError(f"{path.removeprefix('None/')}: file not found. {remedy}")
+        raise InputError(f"{path.removeprefix('None/')}: this file does not exist. {remedy}")
     table = []
     for number, line in lines(Path(path)):
         where = f"{path}: line {number}"

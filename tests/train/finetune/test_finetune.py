@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -286,6 +287,15 @@ def test_one_process_works_in_a_folder_and_leaves_others_alone(own):
             finetune_study(configuration(own, f"run={lstm.path.name}"))
 
 
+def test_a_study_that_others_work_on_can_be_started_again_later(own):
+    folders = [run.finetuned("t", 1) for run in study_runs(own / "runs", "s") if run.model.weights.exists()]
+    with ExitStack() as stack:
+        for folder in folders:
+            stack.enter_context(folder.locked())
+        with pytest.raises(RunInUse):
+            finetune_study(configuration(own))
+
+
 def test_a_dry_run_says_what_is_left_and_writes_nothing(own, capsys):
     finetune_study(configuration(own, f"run={run_of(own, 'lstm').path.name}", "dry_run=true"))
     assert "train on 96 and predict 41 rows, 36 steps of 8 rows (3 epochs), in about" in capsys.readouterr().out
@@ -317,7 +327,7 @@ def test_bad_tables_and_keys_are_explained(own, monkeypatch):
         assert not list(own.rglob("finetuned"))
         return str(raised.value)
 
-    assert "missing.jsonl: file not found" in said(InputError, "task.train=missing.jsonl")
+    assert "missing.jsonl: this file does not exist" in said(InputError, "task.train=missing.jsonl")
     assert "has 96 rows" in said(ConfigError, "task.batch=97")
     assert "trainer.devices=2" in said(ConfigError, "trainer.devices=2")
     monkeypatch.delenv("PAIRSCALE_DATA", raising=False)
