@@ -84,7 +84,7 @@ def _parts(config: BabylmConfig) -> list[Part]:
             folders["_fast"] = data / "fast_eval" / task.fast
         for suffix, folder in folders.items():
             if any(folder.glob("*.jsonl")):
-                parts.append(Part(task, _configuration(config, task.benchmark, suffix, folder)))
+                parts.append(Part(task, _configuration(config, task, suffix, folder)))
             else:
                 missing.append(f"{task.benchmark} ({folder.relative_to(data)})")
     if not parts:
@@ -98,25 +98,27 @@ def _parts(config: BabylmConfig) -> list[Part]:
     return parts
 
 
-def _configuration(config: BabylmConfig, name: str, suffix: str, folder: Path) -> EvalConfig:
+def _configuration(config: BabylmConfig, task: Task, suffix: str, folder: Path) -> EvalConfig:
     """Return the configuration that scores a task as the challenge's pipeline does."""
-    whole: EvalConfig = compose("eval", Line((f"benchmark={name}", "method=[lp,pll]"), current().folders))
+    words = (f"benchmark={task.benchmark}", f"method=[{','.join(task.methods)}]")
+    whole: EvalConfig = compose("eval", Line(words, current().folders))
     shared = {key.name: getattr(config, key.name) for key in dataclasses.fields(config) if hasattr(whole, key.name)}
     shared["scoring"] = dataclasses.replace(config.scoring, snapshots=bool(suffix))
-    benchmark = dataclasses.replace(whole.benchmark, name=name + suffix, path=str(folder))
+    local = {"path": str(folder), "dataset": None, "subset": None, "split": None}
+    benchmark = dataclasses.replace(whole.benchmark, name=task.benchmark + suffix, **local)
     return dataclasses.replace(whole, **shared, benchmark=benchmark, ties=f"random:{config.seed}")
 
 
 def _submit(one: RunFolder, config: BabylmConfig, parts: list[Part], folder: Path) -> pd.DataFrame:
     """Write the submission of a run. Return its accuracies, with the columns of accuracies.csv."""
-    results: dict[str, Any] = {}
+    results: dict[str, Any] = dict.fromkeys([*(task.name for task in TASKS), "reading", "aoa_surprisals", "aoa"])
     fast: dict[str, dict[str, Any]] = {}
     rows: list[tuple[Any, ...]] = []
     kinds, notes = set(), []
     for part in parts:
         task, scores = part.task, one.scores(score_label(part.config.benchmark, part.config.policy))
         for step in one.snapshots if part.fast else (None,):
-            if (found := submission.judged(task.name, scores, step, str(part.config.ties))) is None:
+            if (found := submission.judged(task, scores, step, str(part.config.ties))) is None:
                 continue
             table, about = found
             kinds.add(submission.backend(about))
@@ -130,17 +132,14 @@ def _submit(one: RunFolder, config: BabylmConfig, parts: list[Part], folder: Pat
             if len(table) != (official := task.fast_items if part.fast else task.items):
                 notes.append(f"{part.config.benchmark.name} has {len(table):,} items instead of {official:,}")
     tuned = submission.finetuned(one, config.seed)
-    if len(tuned):
-        results["glue"] = submission.collated(tuned)
-        rows += _accuracies(tuned, MAIN, None, "glue")
+    results["glue"] = submission.collated(tuned)
+    rows += _accuracies(tuned, MAIN, None, "glue")
     rows += _reading_rows(one, config, fast)
     results |= _surprisals(one, config)
-    complete, incomplete = submission.fast_results(config.track, fast)
-    results |= {"fast_eval_results": complete} if complete else {}
-    if incomplete:
-        wanted = submission.CHECKPOINTS[config.track]
-        lacking = [name for name in wanted if any(name not in fast[task] for task in incomplete)]
-        notes.append(f"the results at checkpoints are left out, because some are missing ({first_few(lacking, 5)})")
+    results["fast_eval_results"] = submission.fast_results(config.track, fast)
+    lacking = [name for name in submission.CHECKPOINTS[config.track] if any(name not in of for of in fast.values())]
+    if lacking:
+        notes.append(f"there are no results at some checkpoints ({first_few(lacking, 5)})")
     if notes:
         say(f"{one.path.name}: {'; '.join(dict.fromkeys(notes))}", "Incomplete:", "yellow")
     name = f"all_full_preds_and_fast_scores_{min(kinds, default='causal')}.json"
@@ -182,8 +181,7 @@ def _surprisals(one: RunFolder, config: BabylmConfig) -> dict[str, Any]:
             revision = submission.revision_of(config.track, read_metadata(path)["words_seen"])
             files.setdefault(str(revision), path)
     words = submission.reading(data, score_path(folder / submission.READING_TEXT, one.path.name))
-    found = {"reading": words, "aoa": submission.ages(config.track, data, files)}
-    return {key: value for key, value in found.items() if value}
+    return {"reading": words, "aoa_surprisals": submission.ages(config.track, data, files)}
 
 
 def _print(table: pd.DataFrame, folder: Path) -> None:

@@ -1,12 +1,15 @@
-"""Collect a run's results in the form of a BabyLM submission, which is one JSON file (collate_preds.py of 2026).
+"""Collect a run's results in the form of a BabyLM submission, which is one JSON file (collate_preds.py of July 2026).
 
-    blimp, blimp_supplement, ewok, entity_tracking, comps, glue
+    blimp, blimp_supplement, ewok, entity_tracking_filtered, comps, glue
                          subtask -> predictions: id (SUBTASK_0, SUBTASK_1, ...) and pred, in the order of the data
+    global_piqa_parallel, global_piqa_nonparallel
+                         the same, but by the id of an item instead of a subtask
     reading              the same with pred and prev_pred: the surprisal of a word and of the word before it, in nats
-    aoa                  results: the surprisal of each word in each context, at each checkpoint
+    aoa_surprisals       results: the surprisal of each word in each context, at each checkpoint
+    aoa                  None, because the pipeline computes this score from aoa_surprisals
     fast_eval_results    task -> one entry per checkpoint: subtask -> accuracy, as a proportion
 
-A submission's tasks for word forms (wug_adj, wug_past) are not supported.
+What is missing is None.
 """
 
 import json
@@ -24,6 +27,7 @@ from eval.scores.files import read_items, read_scores, read_words, score_path, w
 from pairscale.errors import InputError
 from train.runs.folder import RunFolder
 
+ENTITIES = "entity_tracking_filtered"
 GLUE = ("boolq", "mnli", "mrpc", "multirc", "qqp", "rte", "wsc")
 READING_DATA, READING_TEXT = "full_eval/reading/reading_data.csv", "reading_data"
 AGES_DATA, AGES_TEXT = "full_eval/aoa/cdi_childes.json", "contexts"
@@ -47,14 +51,19 @@ class Task(NamedTuple):
     fast: str | None  # the folder with the subset for checkpoints; None: there is none
     items: int  # number of items in the official data, and in their subset
     fast_items: int = 0
+    methods: tuple[str, str] = ("lp", "pll")  # for causal and for masked models
 
 
+_MEANS = ("mean_lp", "mean_pll")
+PIQA = ("global_piqa_parallel", "global_piqa_nonparallel")
 TASKS = (
     Task("blimp", "BLiMP", "babylm_blimp", "blimp_filtered", "blimp_fast", 59_875, 13_400),
     Task("blimp_supplement", "Supplement", "blimp_supplement", "supplement_filtered", "supplement_fast", 5_218, 250),
     Task("ewok", "EWoK", "ewok", "ewok_filtered", "ewok_fast", 7_618, 1_100),
-    Task("entity_tracking", "Entities", "entity_tracking", "entity_tracking", "entity_tracking_fast", 9_483, 3_152),
+    Task(ENTITIES, "Entities", "entity_tracking", "entity_tracking", "entity_tracking_fast", 6_780, 2_238),
     Task("comps", "COMPS", "comps", "comps", None, 91_028),
+    Task(PIQA[0], "PIQA (4)", PIQA[0], PIQA[0], PIQA[0], 103, 103, _MEANS),
+    Task(PIQA[1], "PIQA (2)", PIQA[1], PIQA[1], PIQA[1], 100, 100, _MEANS),
 )
 
 
@@ -63,20 +72,20 @@ def revision_of(track: str, words: int) -> str | None:
     return next((name for name, asked in CHECKPOINTS[track].items() if abs(words - asked) < NEAR * asked), None)
 
 
-def judged(task: str, folder: Path, step: int | None, ties: str) -> tuple[pd.DataFrame, dict[str, Any]] | None:
+def judged(task: Task, folder: Path, step: int | None, ties: str) -> tuple[pd.DataFrame, dict[str, Any]] | None:
     """Return a model's judgements on a task, or None if there are no scores.
 
     Args:
-        task: The name of a Task.
+        task: The task.
         folder: The folder of its scores.
         step: The step of a snapshot. None: the exported model.
         ties: How a tie counts. This must not be "half", because a submission names one sentence per item.
 
     Returns:
-        One row per item in the order of the data, with the columns subtask, pred (the chosen text) and right,
-        and the metadata of the scores. Raises RunError if a file is damaged.
+        One row per item in the order of the data, with the columns subtask, key (of a submission), pred (the chosen
+        text) and right, and the metadata of the scores. Raises RunError if a file is damaged.
     """
-    paths = [score_path(folder, method, step) for method in ("lp", "pll")]
+    paths = [score_path(folder, method, step) for method in task.methods]
     if not (there := [path for path in paths if path.exists()]):
         return None
     items, _ = read_items(folder)
@@ -86,16 +95,20 @@ def judged(task: str, folder: Path, step: int | None, ties: str) -> tuple[pd.Dat
     rows = items.merge(scores[[*_KEY, "right", "rival"]], on=_KEY, how="left", validate="one_to_one")
     columns = [rows[name] for name in ("good", "bad", "options", "contexts", "gold", "rival")]
     preds, golds = (
-        [_chosen(task, *row) for row in zip(*columns, right, strict=True)] for right in (rows["right"], [1] * len(rows))
+        [_chosen(task.name, *row) for row in zip(*columns, right, strict=True)]
+        for right in (rows["right"], [1] * len(rows))
     )
-    rows = rows.assign(subtask=rows["paradigm"].map(lambda name: _subtask(task, name)), pred=preds)
+    rows = rows.assign(subtask=rows["paradigm"].map(lambda name: _subtask(task.name, name)), pred=preds)
+    rows["key"] = rows["pair_id"] if task.name in PIQA else rows["subtask"]
     # The pipeline compares texts, so a pair of two equal sentences is right.
-    return rows[["subtask", "pred"]].assign(right=np.equal(preds, golds)), metadata
+    return rows[["subtask", "key", "pred"]].assign(right=np.equal(preds, golds)), metadata
 
 
 def _subtask(task: str, paradigm: str) -> str:
     """Return the name of a paradigm in a submission."""
-    if task == "entity_tracking":  # a file and a number of operations
+    if task in PIQA:
+        return task
+    if task == ENTITIES:  # a file and a number of operations
         return "{}_{}_ops".format(*paradigm.rsplit("/", 1))
     return paradigm.removeprefix("comps_").replace("-", "_") if task == "comps" else paradigm
 
@@ -108,7 +121,7 @@ def _chosen(
         return good if right else bad
     place = int(gold if right else rival)
     # Options are compared after a context. A submission repeats this context only if the options are the same.
-    before = {"comps": contexts[place], "ewok": " "}.get(task, "")
+    before = contexts[place] if task in ("comps", "ewok") else " " if task in PIQA else ""
     return f"{before}{options[place]}"
 
 
@@ -118,22 +131,23 @@ def accuracies_of(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def collated(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return the predictions of a task (subtask and pred, in the order of the data) as in a submission."""
+    """Return the predictions of a task (key and pred, in the order of the data) as in a submission."""
     return {
         str(name): {"predictions": [{"id": f"{name}_{number}", "pred": pred} for number, pred in enumerate(preds)]}
-        for name, preds in rows.groupby("subtask", sort=False)["pred"]
+        for name, preds in rows.groupby("key", sort=False)["pred"]
     }
 
 
 def finetuned(run: RunFolder, seed: int) -> pd.DataFrame:
-    """Return the predictions of fine-tuning (subtask, pred, right) for the tasks of GLUE that are finished."""
-    found = [pd.DataFrame({"subtask": [], "pred": [], "right": []})]
+    """Return the predictions of fine-tuning (columns of `judged`) for the tasks of GLUE that are finished."""
+    found = [pd.DataFrame({"subtask": [], "key": [], "pred": [], "right": []})]
     for task in GLUE:
         folder = run.finetuned(task, seed)
         if folder.done:
             rows = pd.read_csv(folder.path / "predictions.csv", dtype=str)
             preds = [int(label) if label.isdecimal() else label for label in rows["predicted"]]
-            found.append(pd.DataFrame({"subtask": task, "pred": preds, "right": rows["predicted"] == rows["label"]}))
+            right = rows["predicted"] == rows["label"]
+            found.append(pd.DataFrame({"subtask": task, "key": task, "pred": preds, "right": right}))
     return pd.concat(found[1:] or found, ignore_index=True)
 
 
@@ -192,19 +206,17 @@ def ages(track: str, data: Path, surprisals: Mapping[str, Path]) -> dict[str, An
     return {"results": results}
 
 
-def fast_results(track: str, found: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, list[Any]], list[str]]:
-    """Return the results at checkpoints as in a submission, and the names of tasks that lack a checkpoint.
+def fast_results(track: str, found: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the results at checkpoints as in a submission: for each task, one per checkpoint of the track, or None.
 
-    `found` has the result of each task at each checkpoint. A submission lists them by position, so a task is left out
-    if a checkpoint of the track is missing.
+    `found` has the results of each task by the names of checkpoints.
     """
-    wanted = CHECKPOINTS[track]
-    complete = {task: [of[name] for name in wanted] for task, of in found.items() if of.keys() >= wanted.keys()}
-    return complete, [task for task in found if task not in complete]
+    tasks = [task.name for task in TASKS if task.fast] + ["reading"]
+    return {task: [found.get(task, {}).get(name) for name in CHECKPOINTS[track]] for task in tasks}
 
 
 def backend(metadata: Mapping[str, Any]) -> str:
     """Return the pipeline's name for the kind of model, given the metadata of its scores."""
-    if metadata["method"] != "pll":
+    if not metadata["method"].endswith("pll"):
         return "causal"
     return "mntp" if metadata["policy"].get("pll_shift") else "mlm"

@@ -137,6 +137,7 @@ class BenchmarkConfig:
     # labels of good and of bad sentences in the column `label`; null: 1 and 0. For choices: labels of all options
     labels: list[str] | None = None
     separator: str | None = None  # text between context and option, unless white space is there; null: a space
+    exclude: str | None = None  # leave out choices that have an option with this text
     rename: dict[str, str] | None = None  # new names for phenomena and fields of the table
     paradigms: list[str] | None = None  # paradigms to score; null: all paradigms
     pairs: Pairs | None = None  # number of pairs to score per paradigm, from the top of the table; null: all pairs
@@ -167,6 +168,10 @@ class BenchmarkConfig:
             raise ConfigError(
                 f"benchmark.labels={self.labels}: there must be two different labels. Write the label of good "
                 "sentences, and then the label of bad ones. For choices, write a different label for each option."
+            )
+        if self.exclude is not None and not (self.exclude and self.columns.options):
+            raise ConfigError(
+                f"benchmark.exclude={self.exclude!r}: this needs a text, and choices in benchmark.columns.options."
             )
         if self.separator is not None and not self.columns.context:
             raise ConfigError(

@@ -15,7 +15,7 @@ from pairscale.errors import ConfigError
 
 __all__ = ["Row", "Table", "form"]
 
-form("pairs", (*OF_FILES, "columns", "labels", "rename", "separator"))(tables)
+form("pairs", (*OF_FILES, "columns", "labels", "rename", "separator", "exclude"))(tables)
 
 
 @form("climp", ("path", "files", "columns"))

@@ -194,6 +194,9 @@ def _read_table(table: Table, config: BenchmarkConfig) -> pd.DataFrame:
         read[name] = pd.Series(read_column(cells, columns[name][0], _READERS[name]), read.index, dtype=object)
     if is_choice:
         read = read.join(read_choices(cells, columns, config))
+    if (text := config.exclude) is not None:
+        kept = [not any(text in option for option in options) for options in read["options"]]
+        read, cells = read[kept], cells[kept]
     names = [read_column(cells, column, name_of) for column in columns.get("paradigm", ())]
     read["paradigm"] = ["/".join(parts) for parts in zip(*names, strict=True)] if names else table.name
     if "phenomenon" not in read:

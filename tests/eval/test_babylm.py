@@ -18,6 +18,7 @@ from train.runs.folder import RunFolder
 PAIRS = {"one": [("w1 w3 w9 .", "w9 w3 w3 ."), ("w2 w6 .", "w6 w2 .")], "two": [("w5 w15 w45 .", "w5 w5 w5 .")]}
 CHECKPOINTS = {"chck_1M": 12_000, "chck_2M": 24_000, "chck_3M": 36_000}
 READING = [("w1", "w3", ""), ("w1 w3", "w9", "w1"), ("", "w7", ""), ("None w2", "w6", "None")]
+SOLUTIONS = ["w9", "w9 w27 w81 .", "w300 w300 .", "w2 w6 ."]
 AGES = {"w3": ["w1", "w2"], "w9": ["w1 w3", "w3"], "w4": ["w1"], "x": ["w1", "w2"]}
 
 
@@ -27,16 +28,24 @@ def write_rows(path, rows):
 
 
 def write_data(data):
-    """Write made-up tables in the form of the challenge's data, without EWoK."""
+    """Write made-up tables in the form of the challenge's data, without the supplement."""
     for folder in ("full_eval/blimp_filtered", "fast_eval/blimp_fast"):
         for name, pairs in PAIRS.items():
             rows = [{"sentence_good": good, "sentence_bad": bad, "UID": name, "field": "f"} for good, bad in pairs]
             write_rows(data / folder / f"{name}.jsonl", rows)
     options = ["w9 w27 .", "w1 .", "w300 w300 ."]
     rows = [{"input_prefix": "w1 w3 ", "options": options, "numops": of} for of in (0, 0, 1)]
+    rows.insert(0, {"input_prefix": "w1 w3 ", "options": ["w9 nothing .", *options], "numops": 0})
     write_rows(data / "full_eval/entity_tracking/move_contents.jsonl", rows)
     row = {"prefix_acceptable": "w1 w3", "prefix_unacceptable": "w8 w8", "property_phrase": "w9 w27 ."}
     write_rows(data / "full_eval/comps/comps_wugs_dist-before.jsonl", [row] * 2)
+    row = {"Domain": "d", "Context1": "w1 w3", "Context2": "w8 w8", "Target1": "w9 w27 .", "Target2": "w5 w15 ."}
+    write_rows(data / "full_eval/ewok_filtered/d.jsonl", [row])
+    for part, count in (("parallel", 4), ("nonparallel", 2)):
+        solutions = {f"solution{number}": text for number, text in enumerate(SOLUTIONS[:count])}
+        rows = [{"prompt": "w1 w3", **solutions, "label": 1, "example_id": f"item-{number}"} for number in (7, 3)]
+        for folder in ("full_eval", "fast_eval"):
+            write_rows(data / folder / f"global_piqa_{part}/eng_latn.jsonl", rows)
     table = pd.DataFrame(READING, columns=["item", "word", "prev_item"])
     (data / "full_eval/reading").mkdir()
     table.to_csv(data / "full_eval/reading/reading_data.csv")
@@ -94,7 +103,7 @@ def test_submission_has_the_chosen_texts_in_the_order_of_the_data(study, capsys)
         "two": {"predictions": [{"id": "two_0", "pred": likelier["two"][0]}]},
     }
     option = max(["w9 w27 .", "w1 .", "w300 w300 ."], key=lambda text: nats(scorer, "w1 w3", text))
-    assert found["entity_tracking"] == {
+    assert found["entity_tracking_filtered"] == {
         "move_contents_0_ops": {"predictions": [{"id": f"move_contents_0_ops_{n}", "pred": option} for n in (0, 1)]},
         "move_contents_1_ops": {"predictions": [{"id": "move_contents_1_ops_0", "pred": option}]},
     }
@@ -103,19 +112,34 @@ def test_submission_has_the_chosen_texts_in_the_order_of_the_data(study, capsys)
     assert found["comps"] == {
         "wugs_dist_before": {"predictions": [{"id": f"wugs_dist_before_{n}", "pred": pred} for n in (0, 1)]}
     }
-    assert not {"ewok", "glue", "reading", "aoa"} & set(found)
+    assert found["ewok"] == {"d": {"predictions": [{"id": "d_0", "pred": pred}]}}
+    for part, count in (("parallel", 4), ("nonparallel", 2)):
+        means = [nats(scorer, "w1 w3", text) / len(text.split()) for text in SOLUTIONS[:count]]
+        pred = f" {SOLUTIONS[np.argmax(means)]}"
+        predictions = {name: {"predictions": [{"id": f"{name}_0", "pred": pred}]} for name in ("item-7", "item-3")}
+        assert found[f"global_piqa_{part}"] == predictions
+    assert found["glue"] == {}
+    assert [name for name, value in found.items() if value is None] == [
+        "blimp_supplement",
+        "reading",
+        "aoa_surprisals",
+        "aoa",
+    ]
 
     table = pd.read_csv(folder / "reports/s/babylm/accuracies.csv").set_index(["revision", "task", "subtask"])
     right = np.mean([text == good for text, (good, _) in zip(likelier["one"], PAIRS["one"], strict=True)])
     assert table.loc[("main", "blimp", "one"), "accuracy"] == pytest.approx(100 * right)
     fast = found["fast_eval_results"]["blimp"]
+    right = float(np.argmax(means) == 1)
+    assert found["fast_eval_results"]["global_piqa_nonparallel"][2] == {"global_piqa_nonparallel": right}
+    assert found["fast_eval_results"]["ewok"] == [None] * 3
     assert [list(one) for one in fast] == [["one", "two"]] * 3
     of_snapshots = [table.loc[(name, "blimp", "one"), "accuracy"] / 100 for name in CHECKPOINTS]
     assert [one["one"] for one in fast] == pytest.approx(of_snapshots)
 
     printed = capsys.readouterr()
     assert "python -m eval.fetch benchmark=NAME" in printed.err
-    assert "ewok (full_eval/ewok_filtered)" in printed.err
+    assert "blimp_supplement (full_eval/supplement_filtered)" in printed.err
     assert "babylm_blimp has 3 items instead of 59,875" in printed.err
     both = {
         name: np.mean([text == pair[0] for text, pair in zip(likelier[name], PAIRS[name], strict=True)])
@@ -167,7 +191,7 @@ def test_results_that_are_there_are_added(study):
         for number, context in enumerate(AGES[word])
     ]
     columns = ["step", "word_count", "target_word", "context_id", "context"]
-    results = found["aoa"]["results"]
+    results = found["aoa_surprisals"]["results"]
     assert [tuple(row[name] for name in columns) for row in results] == of_words
     assert list(results[0]) == [*columns, "surprisal"]
     exported = -nats(scorer, "w1 w3", "w9")
@@ -187,8 +211,8 @@ def test_tasks_scored_already_are_skipped_and_a_missing_checkpoint_is_named(stud
     after = submitted(study)
     assert files == {path: path.stat().st_mtime_ns for path in run.path.glob("scores/*/*.parquet")}
     assert after["blimp"] == before["blimp"]
-    assert "fast_eval_results" not in after
-    assert "because some are missing (chck_4M)" in capsys.readouterr().err
+    assert after["fast_eval_results"]["blimp"] == [*before["fast_eval_results"]["blimp"], None]
+    assert "no results at some checkpoints (chck_4M)" in capsys.readouterr().err
 
 
 def test_without_study_or_data(study, tmp_path):
@@ -211,6 +235,7 @@ def test_checkpoints_are_those_of_the_pipeline():
 
 def test_form_of_predictions_and_of_results_at_checkpoints():
     rows = pd.DataFrame({"subtask": ["b", "a", "b"], "pred": ["w2 .", "w1 .", "w3 ."], "right": [True, True, False]})
+    rows["key"] = rows["subtask"]
     assert submission.collated(rows) == {
         "b": {"predictions": [{"id": "b_0", "pred": "w2 ."}, {"id": "b_1", "pred": "w3 ."}]},
         "a": {"predictions": [{"id": "a_0", "pred": "w1 ."}]},
@@ -220,11 +245,12 @@ def test_form_of_predictions_and_of_results_at_checkpoints():
         "blimp": {"chck_2M": {"a": 0.2}, "chck_1M": {"a": 0.1}, "chck_3M": {"a": 0.3}, "chck_9M": {"a": 0.9}},
         "ewok": {"chck_1M": {"a": 0.1}, "chck_3M": {"a": 0.3}},
     }
-    complete, incomplete = submission.fast_results("strict-small", found)
-    assert complete == {"blimp": [{"a": 0.1}, {"a": 0.2}, {"a": 0.3}]}
-    assert incomplete == ["ewok"]
+    results = submission.fast_results("strict-small", found)
+    assert results["blimp"] == [{"a": 0.1}, {"a": 0.2}, {"a": 0.3}]
+    assert results["ewok"] == [{"a": 0.1}, None, {"a": 0.3}]
+    assert results["reading"] == [None] * 3
 
 
 def test_backend_is_the_pipelines_name_for_the_kind_of_model():
-    masked = [{"method": "pll", "policy": policy} for policy in ({}, {"pll_shift": 1})]
+    masked = [{"method": "mean_pll", "policy": {}}, {"method": "pll", "policy": {"pll_shift": 1}}]
     assert [*map(submission.backend, [{"method": "lp", "policy": {}}, *masked])] == ["causal", "mlm", "mntp"]

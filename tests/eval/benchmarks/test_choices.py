@@ -17,7 +17,8 @@ from pairscale.errors import ConfigError, InputError
 EWOK = {"Domain": "weather", "Context1": "It rains.", "Context2": "It is dry.", "Target1": "The street is wet."}
 EWOK |= {"Target2": "The street is dusty.", "ContextDiff": "antonym"}
 BOXES = {"numops": 2, "input_prefix": "Box 0 contains the pen. Box 0 contains ", "example_id": 7}
-BOXES |= {"options": ["the pen.", "the cup.", "nothing.", "the hat.", "the key."]}
+BOXES |= {"options": ["the pen.", "the cup.", "the bag.", "the hat.", "the key."]}
+EMPTY = BOXES | {"options": ["nothing.", "the cup.", "the bag.", "the hat.", "the key."]}
 GNU = {"prefix_acceptable": "a gnu", "prefix_unacceptable": "a gun", "property_phrase": "eats grass."}
 MORE = {"question": "Who barks?", "answers": ["the dog", "the cat", "the hen"], "right": 0}
 COLUMNS = "benchmark.columns={context:question,options:answers,label:right}"
@@ -34,7 +35,7 @@ def load(folder, rows, *overrides, name="choices", file="table.jsonl"):
     ("name", "file", "row", "paradigm", "phenomenon", "texts"),
     [
         ("ewok", "weather.jsonl", EWOK, "weather", "weather",
-         ["It rains. The street is wet.", "It rains. The street is dusty."]),
+         ["It rains. The street is wet.", "It is dry. The street is wet."]),
         ("comps", "comps_wugs.jsonl", GNU, "comps_wugs", "comps_wugs", ["a gnu eats grass.", "a gun eats grass."]),
         ("entity_tracking", "regular.jsonl", BOXES, "regular/2", "regular",
          [BOXES["input_prefix"] + option for option in BOXES["options"]]),
@@ -45,7 +46,26 @@ def test_items_of_babylm_are_read(name, file, row, paradigm, phenomenon, texts, 
     assert (item["paradigm"], item["phenomenon"], item["gold"], item["ties"]) == (paradigm, phenomenon, 0, "half")
     assert [context + option for context, option in zip(item["contexts"], item["options"], strict=True)] == texts
     assert item["good"] == texts[0]
-    assert item["bad"] == " | ".join(texts[1:] if name == "comps" else item["options"][1:])
+    assert item["bad"] == " | ".join(item["options"][1:] if name == "entity_tracking" else texts[1:])
+
+
+def test_choices_with_an_excluded_text_are_left_out(tmp_path):
+    table = [EMPTY, BOXES, EMPTY]
+    assert load(tmp_path, table, name="entity_tracking").pairs["pair_id"].tolist() == ["0"]
+    everything = load(tmp_path, table, "benchmark.exclude=null", name="entity_tracking")
+    assert everything.pairs["pair_id"].tolist() == ["0", "1", "2"]
+    with pytest.raises(ConfigError, match=r"benchmark\.exclude='nothing'"):
+        load(tmp_path, [GNU], "benchmark.exclude=nothing", name="comps")
+
+
+@pytest.mark.parametrize(("part", "count"), [("parallel", 4), ("nonparallel", 2)])
+def test_global_piqa_is_read(part, count, tmp_path):
+    solutions = {f"solution{number}": f"try {number}." for number in range(count)}
+    row = {"prompt": "To open it,", **solutions, "label": 1, "language": "eng_latn", "example_id": "x"}
+    local = ["benchmark.subset=null", "benchmark.split=null", "benchmark.dataset=null"]
+    (item,) = load(tmp_path, [row], *local, name=f"global_piqa_{part}").pairs.to_dict("records")
+    assert (item["pair_id"], item["gold"], item["good"]) == ("x", 1, "To open it, try 1.")
+    assert item["options"] == [*solutions.values()]
 
 
 def test_hanzi_with_unknown_tokens_are_wrong_by_configuration(tmp_path):
