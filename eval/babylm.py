@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from rich.console import Console
 
-from eval import submission
+from eval import ages, submission
 from eval.config import BabylmConfig, EvalConfig, score_label
 from eval.run import score_study
 from eval.scores.files import read_metadata, score_path
@@ -31,7 +31,8 @@ from pairscale.tables import filled_table, print_table, write_csv
 from train.runs.folder import RunFolder, study_runs
 
 MAIN = "main"  # the revision of a finished model; snapshots that no track asks for have none
-# Accuracies are in percent. `items` is empty for scores of reading times, which are shares of the variance, in percent.
+# Accuracies are in percent. `items` is empty for scores of reading times, which are shares of the variance, in percent,
+# and for ages of acquisition, where the score is a correlation times 100.
 COLUMNS = ["run", "revision", "words_seen", "task", "subtask", "items", "accuracy"]
 READING = {"self_paced_r2": "spr", "eye_tracking_r2": "rt"}  # columns of the analysis, and names in a submission
 
@@ -104,7 +105,7 @@ def _configuration(config: BabylmConfig, task: Task, suffix: str, folder: Path) 
     whole: EvalConfig = compose("eval", Line(words, current().folders))
     shared = {key.name: getattr(config, key.name) for key in dataclasses.fields(config) if hasattr(whole, key.name)}
     shared["scoring"] = dataclasses.replace(config.scoring, snapshots=bool(suffix))
-    local = {"path": str(folder), "dataset": None, "subset": None, "split": None}
+    local: dict[str, Any] = {"path": str(folder), "dataset": None, "subset": None, "split": None}
     benchmark = dataclasses.replace(whole.benchmark, name=task.benchmark + suffix, **local)
     return dataclasses.replace(whole, **shared, benchmark=benchmark, ties=f"random:{config.seed}")
 
@@ -136,6 +137,8 @@ def _submit(one: RunFolder, config: BabylmConfig, parts: list[Part], folder: Pat
     rows += _accuracies(tuned, MAIN, None, "glue")
     rows += _reading_rows(one, config, fast)
     results |= _surprisals(one, config)
+    if results["aoa"]:
+        rows.append((MAIN, None, "aoa", "aoa", None, 100 * results["aoa"]["aoa"]))
     results["fast_eval_results"] = submission.fast_results(config.track, fast)
     lacking = [name for name in submission.CHECKPOINTS[config.track] if any(name not in of for of in fast.values())]
     if lacking:
@@ -177,23 +180,30 @@ def _surprisals(one: RunFolder, config: BabylmConfig) -> dict[str, Any]:
     )
     files: dict[str, Path] = {}
     for step in one.snapshots:
-        if (path := score_path(folder / submission.AGES_TEXT, one.path.name, step)).exists():
+        if (path := score_path(folder / ages.TEXT, one.path.name, step)).exists():
             revision = submission.revision_of(config.track, read_metadata(path)["words_seen"])
             files.setdefault(str(revision), path)
-    words = submission.reading(data, score_path(folder / submission.READING_TEXT, one.path.name))
-    return {"reading": words, "aoa_surprisals": submission.ages(config.track, data, files)}
+    results = ages.surprisals(submission.CHECKPOINTS[config.track], data, files)
+    score = ages.score(results, data, path, one.read_manifest()["vocabulary"]) if results else None
+    return {
+        "reading": submission.reading(data, score_path(folder / submission.READING_TEXT, one.path.name)),
+        "aoa_surprisals": results and {"results": results},
+        "aoa": None if score is None else {"aoa": score},
+    }
 
 
 def _print(table: pd.DataFrame, folder: Path) -> None:
     """Print the accuracy of each run on each task, which is the mean over its subtasks."""
     main = table[table["revision"] == MAIN]
-    title = {task.name: task.title for task in TASKS} | {"glue": "GLUE"}
+    title = {task.name: task.title for task in TASKS} | {"glue": "GLUE", "aoa": "Ages"}
     named = main["task"].map(title).fillna(main["subtask"].map({"spr": "SPR", "rt": "Eye"}))
     means = main.groupby(["run", named], sort=False)["accuracy"].mean().unstack().round(2)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     rows = [[str(name), *(f"{value:.2f}".replace("nan", "") for value in row)] for name, *row in means.itertuples()]
     print_table(console, filled_table(["run", *means.columns], rows, ["run"]))
     print_text(console, "Accuracy in %. SPR and Eye: the share of the variance of reading times, in %.")
+    if "aoa" in set(main["task"]):
+        print_text(console, "Ages: the correlation of models' and children's ages of words, times 100.")
     there = [task for task in submission.GLUE if task in set(main["subtask"])]
     if there and len(there) < len(submission.GLUE):
         print_text(console, f"GLUE is the mean over {', '.join(there)}.")

@@ -6,13 +6,12 @@
                          the same, but by the id of an item instead of a subtask
     reading              the same with pred and prev_pred: the surprisal of a word and of the word before it, in nats
     aoa_surprisals       results: the surprisal of each word in each context, at each checkpoint
-    aoa                  None, because the pipeline computes this score from aoa_surprisals
+    aoa                  the correlation of the ages at which models and children know words (eval/ages.py)
     fast_eval_results    task -> one entry per checkpoint: subtask -> accuracy, as a proportion
 
 What is missing is None.
 """
 
-import json
 import math
 from collections.abc import Mapping
 from itertools import accumulate
@@ -24,20 +23,17 @@ import pandas as pd
 
 from eval.scores.accuracy import outcomes
 from eval.scores.files import read_items, read_scores, read_words, score_path, with_phenomena
-from pairscale.errors import InputError
 from train.runs.folder import RunFolder
 
 ENTITIES = "entity_tracking_filtered"
 GLUE = ("boolq", "mnli", "mrpc", "multirc", "qqp", "rte", "wsc")
 READING_DATA, READING_TEXT = "full_eval/reading/reading_data.csv", "reading_data"
-AGES_DATA, AGES_TEXT = "full_eval/aoa/cdi_childes.json", "contexts"
 # For each track, the words seen at the checkpoints that it asks for.
 CHECKPOINTS = {
     track: {f"chck_{number}M": number * 10**6 for number in (*range(1, 10), *range(10, 101, 10), *more)}
     for track, more in {"strict-small": (), "strict": range(200, 1001, 100)}.items()
 }
 NEAR = 0.04  # a checkpoint's number of words may differ by this share from the number that is asked for
-FEWEST_CONTEXTS = 20  # words with fewer contexts are left out
 _KEY = ["paradigm", "pair_id"]
 
 
@@ -174,36 +170,6 @@ def reading(data: Path, surprisals: Path) -> dict[str, Any] | None:
         now = nats.get(" ".join([*context.split(), word]), math.nan)
         rows.append({"id": number, "pred": now, "prev_pred": earlier})
     return {"reading": {"predictions": rows}}
-
-
-def ages(track: str, data: Path, surprisals: Mapping[str, Path]) -> dict[str, Any] | None:
-    """Return the surprisals of words in contexts at each checkpoint as in a submission, or None if a file is missing.
-
-    Args:
-        track: The track, which asks for checkpoints.
-        data: The folder of the evaluation data.
-        surprisals: For each checkpoint, the file that `python -m eval.surprisal` wrote for the table of contexts
-            (docs/guides/words_and_ages.md).
-    """
-    table = data / AGES_DATA
-    if not table.exists() or not surprisals.keys() >= CHECKPOINTS[track].keys():
-        return None
-    found = json.loads(table.read_text(encoding="utf-8"))
-    contexts = {word: rows for word, rows in found.items() if len(word) > 1 and len(rows) >= FEWEST_CONTEXTS}
-    results = []
-    for revision, asked in CHECKPOINTS[track].items():
-        path = surprisals[revision]
-        words, _ = read_words(path)
-        targets = words[words["target"].astype(str).str.casefold().isin(["true", "1"])]
-        nats = targets.groupby("text_id")["uncorrected"].sum() * math.log(2)
-        about = {"step": revision, "word_count": asked}
-        for word, rows in contexts.items():
-            for number, row in enumerate(rows):
-                if (name := f"{word} {number}") not in nats:
-                    raise InputError(f"{path}: there is no text '{name}', which is in {table}. Compute it again.")
-                more = {"target_word": word, "context_id": number, "context": row["context"]}
-                results.append({**about, **more, "surprisal": float(nats[name])})
-    return {"results": results}
 
 
 def fast_results(track: str, found: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Any]]:

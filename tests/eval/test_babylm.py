@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eval import load_scorer, submission
+from eval import ages, load_scorer, submission
 from eval.babylm import run as babylm
 from eval.surprisal.run import run as surprisal
 from pairscale.command.compose import compose
@@ -69,7 +69,7 @@ def study(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def few_checkpoints(monkeypatch):
     monkeypatch.setitem(submission.CHECKPOINTS, "strict-small", CHECKPOINTS)
-    monkeypatch.setattr(submission, "FEWEST_CONTEXTS", 2)
+    monkeypatch.setattr(ages, "FEWEST_CONTEXTS", 2)
 
 
 def submitted(study, *more):
@@ -254,3 +254,41 @@ def test_form_of_predictions_and_of_results_at_checkpoints():
 def test_backend_is_the_pipelines_name_for_the_kind_of_model():
     masked = [{"method": "mean_pll", "policy": {}}, {"method": "pll", "policy": {"pll_shift": 1}}]
     assert [*map(submission.backend, [{"method": "lp", "policy": {}}, *masked])] == ["causal", "mlm", "mntp"]
+
+
+def test_ages_are_where_exact_sigmoids_reach_their_levels(tmp_path):
+    words_seen, chance, middle, slope = np.array([1e6, 2e6, 5e6, 1e7, 3e7, 1e8]), math.log(500), 6.7, 3.0
+    x = np.log10(words_seen + 1)
+    nats = chance - 4 / (1 + np.exp(-slope * (x - middle)))
+    half = (chance - nats.min()) / 2  # how far the surprisal has fallen from chance
+    assert ages.model_age(words_seen, nats, chance) == pytest.approx(middle - math.log(4 / half - 1) / slope)
+    assert ages.model_age(words_seen, nats[::-1], chance) is None  # a rising surprisal
+    months = np.arange(16, 31)
+    known = pd.Series(1 / (1 + np.exp(-0.4 * (months - 22.5))), months.astype(str))
+    assert ages.child_age(known) == pytest.approx(22.5)
+    assert ages.child_age(known - known.max() + 0.3) is None
+
+
+def test_score_of_ages_is_the_correlation_over_words_that_both_know(tmp_path, monkeypatch):
+    folder = tmp_path / "full_eval/aoa"
+    folder.mkdir(parents=True)
+    rows, lines = [], ["word," + ",".join(map(str, range(16, 31)))]
+    points = {"w1": (6.3, 18), "w3": (6.6, 21), "w9": (6.8, 20), "w27": (7.2, 26), "never": (9.9, 40)}
+    seen = [10**power for power in (6, 6.25, 6.5, 6.75, 7, 7.25, 7.5, 8)]
+    for word, (middle, age) in points.items():
+        falls = 5 / (1 + np.exp(-4 * (np.log10(seen) - middle)))
+        rows += [
+            {"target_word": word, "word_count": words, "surprisal": math.log(500) - fall + more}
+            for words, fall in zip(seen, falls, strict=True)
+            for more in (-0.1, 0.1)  # two contexts
+        ]
+        lines.append(f"{word}," + ",".join(f"{1 / (1 + math.exp(0.5 * (age - month)))}" for month in range(16, 31)))
+    assert ages.score(rows, tmp_path, tmp_path, 500) is None  # no ages of children
+    (folder / "cdi_human.csv").write_text("\n".join(lines))
+    texts = pd.DataFrame({"tokens": [1] * 5}, index=[f"{word} 0" for word in points])
+    monkeypatch.setattr(ages, "_targets", lambda path: texts)
+    halves = [
+        middle - math.log(5 / (5 / (1 + math.exp(-4 * (8 - middle))) / 2) - 1) / 4 for middle, _ in points.values()
+    ]
+    expected = np.corrcoef(halves[:4], [age for _, age in points.values()][:4])[0, 1]
+    assert ages.score(rows, tmp_path, tmp_path, 500) == pytest.approx(expected, abs=1e-4)
