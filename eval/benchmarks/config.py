@@ -136,7 +136,9 @@ class BenchmarkConfig:
     columns: ColumnsConfig = field(default_factory=ColumnsConfig)  # names of the columns
     # labels of good and of bad sentences in the column `label`; null: 1 and 0. For choices: labels of all options
     labels: list[str] | None = None
-    separator: str | None = None  # text between context and option, unless white space is there; null: a space
+    # Text between context and option, or before each sentence if there is no context, as in lm-evaluation-harness.
+    # null: a space between context and option, unless white space is there.
+    separator: str | None = None
     rename: dict[str, str] | None = None  # new names for phenomena and fields of the table
     paradigms: list[str] | None = None  # paradigms to score; null: all paradigms
     pairs: Pairs | None = None  # number of pairs to score per paradigm, from the top of the table; null: all pairs
@@ -167,11 +169,6 @@ class BenchmarkConfig:
             raise ConfigError(
                 f"benchmark.labels={self.labels}: there must be two different labels. Write the label of good "
                 "sentences, and then the label of bad ones. For choices, write a different label for each option."
-            )
-        if self.separator is not None and not self.columns.context:
-            raise ConfigError(
-                f"benchmark.separator={self.separator!r}: there is no context to separate. Set "
-                "benchmark.columns.context, or leave out this key."
             )
         if self.language is not None and not re.fullmatch("[a-z]{2,3}", self.language):
             raise ConfigError(f"benchmark.language={self.language}: this isn't an ISO 639 code. Use a code such as en.")
