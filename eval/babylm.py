@@ -3,6 +3,7 @@
 <paths.reports>/<study>/babylm/
     <run>/all_full_preds_and_fast_scores_<backend>.json    a submission (eval/submission.py)
     accuracies.csv                                         one row per run, revision and subtask (COLUMNS)
+    multilingual/                                          the results of track=multilingual (eval/multilingual.py)
 """
 
 import dataclasses
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from rich.console import Console
 
-from eval import ages, submission
+from eval import ages, multilingual, submission
 from eval.config import BabylmConfig, EvalConfig, score_label
 from eval.run import score_study
 from eval.scores.files import read_metadata, score_path
@@ -71,6 +72,10 @@ def run(config: BabylmConfig) -> None:
         return
     folder = Path(config.paths.reports) / config.study / "babylm"
     done = [one for one in study_runs(config.paths.runs, config.study) if one.done]
+    if config.track == "multilingual":
+        scored = [(part.task, score_label(part.config.benchmark, part.config.policy)) for part in parts]
+        multilingual.report(done, scored, config.seed, folder / "multilingual")
+        return
     table = pd.concat([_submit(one, config, parts, folder / one.path.name) for one in done], ignore_index=True)
     write_csv(folder / "accuracies.csv", table)
     _print(table, folder)
@@ -79,19 +84,21 @@ def run(config: BabylmConfig) -> None:
 def _parts(config: BabylmConfig) -> list[Part]:
     """Return the tasks that have data. Say which of them don't. Raises InputError if none has."""
     data, parts, missing = Path(config.evaluation_data).expanduser(), [], []
-    for task in TASKS:
-        folders = {"": data / "full_eval" / task.full}
+    is_multilingual = config.track == "multilingual"
+    for task in multilingual.zero_shot_tasks(data, config.languages) if is_multilingual else TASKS:
+        folders = {"": data / ("" if is_multilingual else "full_eval") / task.full}
         if task.fast and config.scoring.snapshots:
             folders["_fast"] = data / "fast_eval" / task.fast
         for suffix, folder in folders.items():
-            if any(folder.glob("*.jsonl")):
+            if any(folder.glob("*.*" if is_multilingual else "*.jsonl")):
                 parts.append(Part(task, _configuration(config, task, suffix, folder)))
             else:
                 missing.append(f"{task.benchmark} ({folder.relative_to(data)})")
     if not parts:
         raise InputError(
             f"evaluation_data={data}: there are no data for any task in this folder. It must contain full_eval, as in "
-            "the archive of the challenge (https://osf.io/ryjfm)."
+            "the archive of the challenge (https://osf.io/ryjfm), or folders such as multilingual/en/blimp for "
+            "track=multilingual."
         )
     if missing:
         remedy = f"They have no files in {data}. To find out how to get them, run python -m eval.fetch benchmark=NAME."
@@ -105,8 +112,10 @@ def _configuration(config: BabylmConfig, task: Task, suffix: str, folder: Path) 
     whole: EvalConfig = compose("eval", Line(words, current().folders))
     shared = {key.name: getattr(config, key.name) for key in dataclasses.fields(config) if hasattr(whole, key.name)}
     shared["scoring"] = dataclasses.replace(config.scoring, snapshots=bool(suffix))
-    local: dict[str, Any] = {"path": str(folder), "dataset": None, "subset": None, "split": None}
-    benchmark = dataclasses.replace(whole.benchmark, name=task.benchmark + suffix, **local)
+    changed: dict[str, Any] = {"path": str(folder), "dataset": None, "subset": None, "split": None}
+    changed |= {"name": task.benchmark + suffix}
+    changed |= multilingual.settings(task, folder) if config.track == "multilingual" else {}
+    benchmark = dataclasses.replace(whole.benchmark, **changed)
     return dataclasses.replace(whole, **shared, benchmark=benchmark, ties=f"random:{config.seed}")
 
 

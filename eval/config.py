@@ -139,13 +139,20 @@ class FetchConfig(RootConfig):
 class BabylmConfig(RootConfig):
     """Configuration of `python -m eval.babylm`. `seed` draws the winners of ties, and chooses fine-tuned models."""
 
-    track: Literal["strict-small", "strict"]  # which checkpoints a submission needs: up to 100M words, or up to 1,000M
-    evaluation_data: str  # the challenge's folder evaluation_data, with full_eval and fast_eval
+    # Which checkpoints a submission needs: up to 100M words, or up to 1,000M. The track multilingual has none.
+    track: Literal["strict-small", "strict", "multilingual"]
+    languages: list[Literal["eng", "nld", "zho"]] | None = None  # of the track multilingual; null: those with data
+    evaluation_data: str  # the challenge's folder evaluation_data, with full_eval and fast_eval, or multilingual
     trainer: TrainerConfig
     policy: PolicyConfig
     scoring: ScoringConfig  # with scoring.snapshots=false, snapshots aren't scored
     dry_run: bool
     verbose: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.languages is not None and self.track != "multilingual":
+            raise ConfigError(f"languages={self.languages}: only track=multilingual uses this key. Leave it out.")
 
 
 @dataclass(kw_only=True)

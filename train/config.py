@@ -100,7 +100,8 @@ class RunConfig(CorporaConfig):
 class TaskConfig:
     """A table of texts with labels, and how a model is fine-tuned on it (values: conf/task/)."""
 
-    name: str  # name of the folder for the results, RUN/finetuned/NAME
+    name: str  # name of the folder for the results, RUN/finetuned/NAME, or NAME_LANGUAGE if there is a language
+    language: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # as in the names of the tables: en, nl, zh
     train: str = field(metadata=NOT_IN_DIGEST)  # JSON lines to train on: a label, and the parts of one or two texts
     valid: str = field(metadata=NOT_IN_DIGEST)  # JSON lines to predict
     label: str  # column of the label: whole numbers or names
@@ -118,6 +119,8 @@ class TaskConfig:
     dropout: Probability  # in the classifier; the model keeps its own
 
     def __post_init__(self) -> None:
+        if self.language is not None:
+            self.name = f"{self.name}_{self.language}"
         check_name("task.name", self.name)
 
 

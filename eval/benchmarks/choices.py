@@ -34,7 +34,6 @@ def read_choices(cells: pd.DataFrame, columns: Mapping[str, Sequence[str]], conf
 
     Raises InputError, with file and line, for an invalid cell, or if an item's label is none of its options.
     """
-    separator = " " if config.separator is None else config.separator
     named = columns.get("options") or [columns["good"][0], columns["bad"][0]]
     each = [read_column(cells, column, _unchanged) for column in named]
     before = [read_column(cells, column, _context_of) for column in columns.get("context", ())]
@@ -49,16 +48,20 @@ def read_choices(cells: pd.DataFrame, columns: Mapping[str, Sequence[str]], conf
                 "for each option."
             )
         joined = zip(contexts * (len(options) // len(contexts)), options, strict=True)
-        read = [
-            context if not context or context[-1].isspace() or option[0].isspace() else context + separator
-            for context, option in joined
-        ]
+        read = [context + _between(context, option, config.separator) for context, option in joined]
         gold = 0 if labels[number] is None else _gold(str(labels[number]), options, config.labels, where)
         texts = [context + option for context, option in zip(read, options, strict=True)]
         others = options if len(set(read)) == 1 else texts
         bad = " | ".join(text for place, text in enumerate(others) if place != gold)
         rows.append((texts[gold], bad, options, read, gold))
     return pd.DataFrame(rows, cells.index, ["good", "bad", "options", "contexts", "gold"])
+
+
+def _between(context: str, option: str, separator: str | None) -> str:
+    """Return the text between a context and an option: `separator`, or else a space if there is no white space."""
+    if separator is None:
+        return "" if not context or context[-1].isspace() or option[0].isspace() else " "
+    return separator
 
 
 def _unchanged(cell: Any, where: str, column: str) -> Any:

@@ -136,7 +136,9 @@ class BenchmarkConfig:
     columns: ColumnsConfig = field(default_factory=ColumnsConfig)  # names of the columns
     # labels of good and of bad sentences in the column `label`; null: 1 and 0. For choices: labels of all options
     labels: list[str] | None = None
-    separator: str | None = None  # text between context and option, unless white space is there; null: a space
+    # Text between context and option, or before each sentence if there is no context, as in lm-evaluation-harness.
+    # null: a space between context and option, unless white space is there.
+    separator: str | None = None
     exclude: str | None = None  # leave out choices that have an option with this text
     rename: dict[str, str] | None = None  # new names for phenomena and fields of the table
     paradigms: list[str] | None = None  # paradigms to score; null: all paradigms
@@ -172,11 +174,6 @@ class BenchmarkConfig:
         if self.exclude is not None and not (self.exclude and self.columns.options):
             raise ConfigError(
                 f"benchmark.exclude={self.exclude!r}: this needs a text, and choices in benchmark.columns.options."
-            )
-        if self.separator is not None and not self.columns.context:
-            raise ConfigError(
-                f"benchmark.separator={self.separator!r}: there is no context to separate. Set "
-                "benchmark.columns.context, or leave out this key."
             )
         if self.language is not None and not re.fullmatch("[a-z]{2,3}", self.language):
             raise ConfigError(f"benchmark.language={self.language}: this isn't an ISO 639 code. Use a code such as en.")

@@ -123,11 +123,12 @@ def load_benchmark(config: BenchmarkConfig) -> Benchmark:
     if config.pairs is not None:
         pairs = pairs.groupby("paradigm", sort=False).head(config.pairs)
     pairs = pairs.reset_index(drop=True)
+    is_plain = pairs["options"].isna().all() and not config.separator
     notes = (
         unpublished_note(config.name, whole),
         faulty_note(config.name, pairs),
         _same_note(config.name, pairs),
-        blanks_note([*pairs["good"], *pairs["bad"]]) if pairs["options"].isna().all() else None,
+        blanks_note([*pairs["good"], *pairs["bad"]]) if is_plain else None,
     )
     return Benchmark(config.name, pairs, _digest(pairs), notes=tuple(filter(None, notes)))
 
@@ -194,6 +195,9 @@ def _read_table(table: Table, config: BenchmarkConfig) -> pd.DataFrame:
         read[name] = pd.Series(read_column(cells, columns[name][0], _READERS[name]), read.index, dtype=object)
     if is_choice:
         read = read.join(read_choices(cells, columns, config))
+    elif config.separator:
+        texts = [name for name in ("good", "bad", "sentence") if name in read]
+        read[texts] = config.separator + read[texts]
     if (text := config.exclude) is not None:
         kept = [not any(text in option for option in options) for options in read["options"]]
         read, cells = read[kept], cells[kept]

@@ -283,6 +283,8 @@ def _explain(error: Exception, values: Sequence[tuple[str, Any]]) -> str:
     lines = [line.strip() for line in text.splitlines()]
     said = "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith(_NOISE)))
     said = said.replace(":;", ":").replace(".;", ";")
+    if missing := re.search(r"Missing mandatory value: (\S+)", said):
+        return f"{missing[1]}: a value is needed, because there is no default. Add {missing[1]}=VALUE."
     with_dollar = [key for key, value in values if "${" in str(value)]
     if not with_dollar:
         return said

@@ -96,7 +96,6 @@ def test_labels_are_numbers_letters_texts_or_listed(label, overrides, gold, tmp_
         (MORE | {"answers": ["one", " ", "three"]}, [], InputError, r"answers is ' ', but must be text"),
         (MORE, ["benchmark.columns.context=[question,question]"], InputError, r"2 contexts but 3 options"),
         (MORE, ["benchmark.columns.good=question"], ConfigError, r"good and bad .* options"),
-        (MORE, ["benchmark.columns.context=null", "benchmark.separator=' '"], ConfigError, r"separator=' '"),
         (MORE, ["benchmark.labels=[a,A,b]"], ConfigError, r"benchmark\.labels"),
         (MORE, ["benchmark.ties=often"], ConfigError, r"ties=often.*half"),
     ],
@@ -114,6 +113,30 @@ def test_white_space_between_context_and_option_is_not_doubled(tmp_path):
     rows = [MORE | {"question": "谁？"}, MORE | {"question": "Who?"}]
     contexts = [of[0] for of in load(tmp_path, rows, COLUMNS, "benchmark.separator=''").pairs["contexts"]]
     assert contexts == ["谁？", "Who?"]
+
+
+def test_a_given_separator_always_precedes_sentences_and_options(tmp_path):
+    """As in lm-evaluation-harness, which adds a space after white space and at the beginning of a sentence, too."""
+    rows = [MORE | {"question": question} for question in ("Who?", "Who? ", "")]
+    contexts = [of[0] for of in load(tmp_path, rows, COLUMNS, "benchmark.separator=' '").pairs["contexts"]]
+    assert contexts == ["Who? ", "Who?  ", " "]
+    found = load(tmp_path, [{"good": "A cat.", "bad": "A cats."}], "benchmark.separator=' '", name="local")
+    assert found.pairs[["good", "bad"]].to_numpy().tolist() == [[" A cat.", " A cats."]]
+    assert not found.notes  # about blanks
+
+
+@pytest.mark.parametrize("name", ["mubench", "xcomps"])
+def test_tasks_of_babylms_multilingual_track_are_read(name, tmp_path):
+    rows = {
+        "mubench": {"prompt": "Wie blaft?", "choices": ["De kat.", "De hond."], "label": 1},
+        "xcomps": {"acceptable_sent": "De hond blaft.", "unacceptable_sent": "De kat blaft."},
+    }
+    (item,) = load(tmp_path, [rows[name]], "benchmark.language=nl", name=name, file="test.jsonl").pairs.to_dict(
+        "records"
+    )
+    texts = {"mubench": ("Wie blaft? De hond.", "De kat."), "xcomps": ("De hond blaft.", "De kat blaft.")}
+    assert (item["good"], item["bad"]) == texts[name]
+    assert (item["paradigm"], item["pair_id"]) == ("test", "0")
 
 
 def test_options_can_be_columns_and_lists_in_csv(tmp_path):
