@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
+from analysis.babylm import babylm_part
 from analysis.config import AnalysisConfig, ResultsCommand
 from analysis.formats import p_text, rows_of, with_minus_signs
 from analysis.items.parts import item_parts
@@ -45,6 +46,9 @@ def analyse(config: AnalysisConfig) -> None:
         studies = read_study(config)
         benchmarks = read_benchmarks(config, studies)
     parts = []
+    if studies and config.chosen_benchmark is None and (challenge := babylm_part(studies, config)):
+        print_part(console, quiet, challenge)
+        parts.append(challenge)
     for results in benchmarks:
         with quiet.status(f"{results.name}: fitting curves"):
             part = part_of(results)

@@ -16,11 +16,15 @@ from eval.config import PLAIN, PolicyConfig
 from eval.scorers.base import Scorer, TokenScores, first_after
 from eval.scorers.network import Network
 from eval.scorers.next_words import Question, Questions, Read, hidden_words
+from eval.scorers.predictions import TokenPredictions, Window, boundaries, joined, of_places, window_size
 from eval.scorers.tokens import PLAIN_SENTENCES, Tokens
 from eval.scorers.trees import Ids, length_batches
 from eval.scorers.words import words_of_tokens
 from pairscale.errors import ConfigError
 from train.loop.device import without_gradients
+from train.models.loss import CHUNK_BYTES
+
+MASKS = 3  # masks that follow the text before a predicted token, as in BabyLM's pipeline for reading times
 
 
 class MaskedScorer(Scorer):
@@ -69,6 +73,44 @@ class MaskedScorer(Scorer):
             self._check(sentence, text.ids.tolist())
         scores = dict(zip(different, self._scores(list(texts.values()), policy), strict=True))
         return [scores[one] for one in asked]
+
+    def predictions(
+        self, texts: Sequence[str], policy: PolicyConfig = PLAIN, window: int | None = None, step: int | None = None
+    ) -> list[TokenPredictions]:
+        """Predict each token of texts (see `Scorer.predictions`) from the tokens before it, as BabyLM's pipeline does.
+
+        The model reads the tokens before, MASKS masks and the symbols at the end, and predicts the first mask. If
+        `policy.pll` is set, the model reads the whole text instead, and masks the token as for a score.
+
+        Raises:
+            TextTooLong: If the model must read a whole text, and can't.
+        """
+        _check_alone(policy)
+        hidden = list(self._hidden([(text, 0) for text in texts], policy.pll or "original", self.pll_shift(policy)))
+        around = MASKS + max((len(one.ids) - len(one.scored) for one in hidden), default=0)
+        size, _ = window_size(window, step, None if self.positions is None else self.positions - around)
+        of_texts: list[list[Window]] = []
+        for text, one in zip(texts, hidden, strict=True):
+            (self._check if policy.pll else self.tokens.check)(text, one.ids.tolist())
+            copies = [
+                one.copy(at, self.mask) if policy.pll else one.before(at, self.mask, size)
+                for at in range(len(one.scored))
+            ]
+            copies.append(one.before(len(copies), self.mask, size))  # predicts whether a word ends at the end
+            targets = [*one.ids[one.scored].tolist(), 0]
+            pairs = zip(copies, targets, strict=True)
+            of_texts.append([Window(tuple(ids.tolist()), at, [target]) for (ids, at), target in pairs])
+        readings = [window for of_text in of_texts for window in of_text]
+        masks = None if self.word_level or policy.pll else boundaries(self.tokens, self.vocabulary).to(self.device)
+        with without_gradients(self.device, policy.precision == "bf16"):
+            self.network.check_repeatable(max((len(one.ids) for one in readings), default=0))
+            for batch, lines in self.read_places(readings, self.network.logprobs_at, CHUNK_BYTES, "masked copies"):
+                for reading, values in zip(batch, of_places(lines, [of.targets for of in batch], masks), strict=True):
+                    reading.values = values
+        return [
+            joined(of_text, one.ids[one.scored].tolist(), one.spans.tolist(), self.tokens.unknown, masks)
+            for of_text, one in zip(of_texts, hidden, strict=True)
+        ]
 
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
         """Yield, for each text, the ids of its own tokens, which are the tokens that `score` masks."""
@@ -211,6 +253,16 @@ class _Hidden:
         ids = self.ids.copy()
         ids[position : self.until[place]] = mask
         return ids, position - self.shift
+
+    def before(self, place: int, mask: int, size: int) -> tuple[Ids, int]:
+        """Return at most `size` tokens before a scored one, MASKS masks and the symbols at the end of the text.
+
+        Also return the position at which the model predicts the scored token. If `place` is m, that is the next token.
+        """
+        first, end = (int(self.scored[0]), int(self.scored[-1]) + 1) if len(self.scored) else (len(self.ids),) * 2
+        position = int(self.scored[place]) if place < len(self.scored) else end
+        seen = np.concatenate([self.ids[:first], self.ids[max(first, position - size) : position]])
+        return np.concatenate([seen, [mask] * MASKS, self.ids[end:]]), len(seen) - self.shift
 
 
 def _digest(ids: Ids, position: int) -> bytes:
