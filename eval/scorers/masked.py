@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,12 @@ from eval.config import PLAIN, PolicyConfig
 from eval.scorers.base import Scorer, TokenScores, first_after
 from eval.scorers.network import Network
 from eval.scorers.next_words import Question, Questions, Read, hidden_words
-from eval.scorers.predictions import TokenPredictions, Window, boundaries, joined, of_places, window_size
+from eval.scorers.predictions import TokenPredictions, Window, boundaries, window_size
 from eval.scorers.tokens import PLAIN_SENTENCES, Tokens
 from eval.scorers.trees import Ids, length_batches
 from eval.scorers.words import words_of_tokens
 from pairscale.errors import ConfigError
 from train.loop.device import without_gradients
-from train.models.loss import CHUNK_BYTES
 
 MASKS = 3  # masks that follow the text before a predicted token, as in BabyLM's pipeline for reading times
 
@@ -77,40 +76,27 @@ class MaskedScorer(Scorer):
     def predictions(
         self, texts: Sequence[str], policy: PolicyConfig = PLAIN, window: int | None = None, step: int | None = None
     ) -> list[TokenPredictions]:
-        """Predict each token of texts (see `Scorer.predictions`) from the tokens before it, as BabyLM's pipeline does.
+        """Predict each token of texts (see `Scorer.predictions`).
 
-        The model reads the tokens before, MASKS masks and the symbols at the end, and predicts the first mask. If
-        `policy.pll` is set, the model reads the whole text instead, and masks the token as for a score.
-
-        Raises:
-            TextTooLong: If the model must read a whole text, and can't.
+        As in BabyLM's pipeline, the model reads the tokens before it, MASKS masks and the symbols at the end of a text.
+        With `policy.pll`, the model reads the whole text, in which the token is masked as in `score`.
         """
         _check_alone(policy)
         hidden = list(self._hidden([(text, 0) for text in texts], policy.pll or "original", self.pll_shift(policy)))
+        encoded = [(one.ids[one.scored].tolist(), one.spans.tolist()) for one in hidden]
         around = MASKS + max((len(one.ids) - len(one.scored) for one in hidden), default=0)
         size, _ = window_size(window, step, None if self.positions is None else self.positions - around)
-        of_texts: list[list[Window]] = []
-        for text, one in zip(texts, hidden, strict=True):
+        of_texts = []
+        for text, one, (own, _) in zip(texts, hidden, encoded, strict=True):
             (self._check if policy.pll else self.tokens.check)(text, one.ids.tolist())
-            copies = [
-                one.copy(at, self.mask) if policy.pll else one.before(at, self.mask, size)
-                for at in range(len(one.scored))
-            ]
-            copies.append(one.before(len(copies), self.mask, size))  # predicts whether a word ends at the end
-            targets = [*one.ids[one.scored].tolist(), 0]
-            pairs = zip(copies, targets, strict=True)
-            of_texts.append([Window(tuple(ids.tolist()), at, [target]) for (ids, at), target in pairs])
-        readings = [window for of_text in of_texts for window in of_text]
+            copy = one.copy if policy.pll else partial(one.before, size=size)
+            copies = [*(copy(at, self.mask) for at in range(len(own))), one.before(len(own), self.mask, size)]
+            targets = zip(copies, [*own, 0], strict=True)  # the last one shows whether a word can end there
+            of_texts.append([Window(tuple(ids.tolist()), at, [target]) for (ids, at), target in targets])
         masks = None if self.word_level or policy.pll else boundaries(self.tokens, self.vocabulary).to(self.device)
         with without_gradients(self.device, policy.precision == "bf16"):
-            self.network.check_repeatable(max((len(one.ids) for one in readings), default=0))
-            for batch, lines in self.read_places(readings, self.network.logprobs_at, CHUNK_BYTES, "masked copies"):
-                for reading, values in zip(batch, of_places(lines, [of.targets for of in batch], masks), strict=True):
-                    reading.values = values
-        return [
-            joined(of_text, one.ids[one.scored].tolist(), one.spans.tolist(), self.tokens.unknown, masks)
-            for of_text, one in zip(of_texts, hidden, strict=True)
-        ]
+            self.network.check_repeatable(max((len(one.ids) for of_text in of_texts for one in of_text), default=0))
+            return self.read_windows(of_texts, encoded, self.network.logprobs_at, masks)
 
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
         """Yield, for each text, the ids of its own tokens, which are the tokens that `score` masks."""
@@ -255,12 +241,9 @@ class _Hidden:
         return ids, position - self.shift
 
     def before(self, place: int, mask: int, size: int) -> tuple[Ids, int]:
-        """Return at most `size` tokens before a scored one, MASKS masks and the symbols at the end of the text.
-
-        Also return the position at which the model predicts the scored token. If `place` is m, that is the next token.
-        """
+        """Return the same as `copy` for at most `size` tokens before the scored one (m: the end), and MASKS masks."""
         first, end = (int(self.scored[0]), int(self.scored[-1]) + 1) if len(self.scored) else (len(self.ids),) * 2
-        position = int(self.scored[place]) if place < len(self.scored) else end
+        position = int([*self.scored, end][place])
         seen = np.concatenate([self.ids[:first], self.ids[max(first, position - size) : position]])
         return np.concatenate([seen, [mask] * MASKS, self.ids[end:]]), len(seen) - self.shift
 
