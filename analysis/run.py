@@ -104,8 +104,10 @@ def read_benchmarks(config: ResultsCommand, studies: Studies | None) -> list[Ben
         return []  # there are only diagnostics, suites or ratings
     if isinstance(config, AnalysisConfig) and config.people:
         people = read_people(listed(config.people), table, config.questionnaire, options.confidence, config.paths.runs)
-    found = []
-    for label in map(str, table["benchmark"].unique()):
+    found, labels = [], list(map(str, table["benchmark"].unique()))
+    if not benchmark:  # BabyLM's subsets for snapshots are left out if all items are there
+        labels = [label for label in labels if "_fast" not in label or label.replace("_fast", "", 1) not in labels]
+    for label in labels:
         answers = people.get(label)
         said = notes(studies, benchmark=label, method=options.method) if studies else source.notes
         said = [*said, *(answers.notes if answers else ())]

@@ -24,8 +24,7 @@ def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
     faults = faulty_pairs(results.benchmark, table)
     table = table.merge(faults.assign(reason=faults["reason"].map(REASONS)), on=_KEY[1:], how="left")
     wrong = int((table["accuracy"] == 0).sum())
-    files = results.studies.files
-    about = map(results.studies.metadata_of, files.loc[files["benchmark"] == results.label, "path"])
+    about = map(results.studies.metadata_of, results.studies.files.query("benchmark == @results.label")["path"])
     texts = "good bad" if all(of["benchmark"].get("show_texts", True) for of in about) else ""
     return Exhibit(
         "hardest-pairs",

@@ -36,6 +36,7 @@ from train.models.loss import CHUNK_BYTES
 ROWS_BYTES = 1 << 27  # maximum size of the distributions over tokens in memory
 FloatArray = npt.NDArray[np.float64]
 Batch = TypeVar("Batch", bound=Sized)  # its length is the number of units in it
+Windows = tuple[Sequence[Window], Sequence[int], Spans]  # of one text, and the ids and spans of its tokens
 Reads = TypeVar("Reads", Reading, Window)
 
 
@@ -220,24 +221,16 @@ class Scorer(ABC):
             The predictions for the tokens of each text, in the order of `texts`.
 
         Raises:
-            ConfigError: If the model can't read windows of this size.
-            TextTooLong: If a masked model must read a whole text, but can't.
+            ConfigError: If the model can't read windows of this size. TextTooLong: If it can't read a whole text.
         """
 
-    def read_windows(
-        self,
-        of_texts: Sequence[Sequence[Window]],
-        encoded: Sequence[tuple[Sequence[int], Spans]],
-        read: Read,
-        masks: Tensor | None,
-    ) -> list[TokenPredictions]:
-        """Read the windows of each text, and return the predictions for its tokens, whose ids and spans are given."""
-        readings = [one for of_text in of_texts for one in of_text]
+    def read_windows(self, texts: Sequence[Windows], read: Read, masks: Tensor | None) -> list[TokenPredictions]:
+        """Read the windows of texts, and return the predictions for their tokens."""
+        readings = [one for of_text, _, _ in texts for one in of_text]
         for batch, lines in self.read_places(readings, read, ROWS_BYTES, "windows", "reading"):
             for one, values in zip(batch, of_places(lines, [one.targets for one in batch], masks), strict=True):
                 one.values = values
-        pairs = zip(of_texts, encoded, strict=True)
-        return [joined(of_text, ids, spans, self.tokens.unknown, masks) for of_text, (ids, spans) in pairs]
+        return [joined(*of_text, self.tokens.unknown, masks) for of_text in texts]
 
     def scores_eos(self, policy: PolicyConfig) -> bool:
         """Return True if `<eos>` is scored. By default, only word-level models score it."""

@@ -128,9 +128,9 @@ class CausalScorer(Scorer):
         with without_gradients(self.device, policy.precision == "bf16"):
             before, state = self.model.start(self._before(policy))
             size, step = window_size(window, step, None if self.positions is None else self.positions - len(before))
-            of_texts = [list(windows(ids, before, size, step)) for ids, _ in encoded]
+            read = [(list(windows(ids, before, size, step)), ids, spans) for ids, spans in encoded]
             masks = None if self.word_level else boundaries(self.tokens, self.vocabulary).to(self.device)
-            return self.read_windows(of_texts, encoded, self._reader(state), masks)
+            return self.read_windows(read, self._reader(state), masks)
 
     def readings(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[Questions, Read]:
         before, state = self.model.start(self._before(policy))

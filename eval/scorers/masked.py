@@ -83,20 +83,23 @@ class MaskedScorer(Scorer):
         """
         _check_alone(policy)
         hidden = list(self._hidden([(text, 0) for text in texts], policy.pll or "original", self.pll_shift(policy)))
-        encoded = [(one.ids[one.scored].tolist(), one.spans.tolist()) for one in hidden]
         around = MASKS + max((len(one.ids) - len(one.scored) for one in hidden), default=0)
         size, _ = window_size(window, step, None if self.positions is None else self.positions - around)
         of_texts = []
-        for text, one, (own, _) in zip(texts, hidden, encoded, strict=True):
+        for text, one in zip(texts, hidden, strict=True):
+            own = one.ids[one.scored].tolist()
             (self._check if policy.pll else self.tokens.check)(text, one.ids.tolist())
             copy = one.copy if policy.pll else partial(one.before, size=size)
             copies = [*(copy(at, self.mask) for at in range(len(own))), one.before(len(own), self.mask, size)]
             targets = zip(copies, [*own, 0], strict=True)  # the last one shows whether a word can end there
-            of_texts.append([Window(tuple(ids.tolist()), at, [target]) for (ids, at), target in targets])
+            windows = [Window(tuple(ids.tolist()), at, [target]) for (ids, at), target in targets]
+            of_texts.append((windows, own, one.spans.tolist()))
         masks = None if self.word_level or policy.pll else boundaries(self.tokens, self.vocabulary).to(self.device)
         with without_gradients(self.device, policy.precision == "bf16"):
-            self.network.check_repeatable(max((len(one.ids) for of_text in of_texts for one in of_text), default=0))
-            return self.read_windows(of_texts, encoded, self.network.logprobs_at, masks)
+            self.network.check_repeatable(
+                max((len(one.ids) for of_text, _, _ in of_texts for one in of_text), default=0)
+            )
+            return self.read_windows(of_texts, self.network.logprobs_at, masks)
 
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
         """Yield, for each text, the ids of its own tokens, which are the tokens that `score` masks."""
