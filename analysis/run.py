@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
+from analysis.babylm import babylm_part
 from analysis.config import AnalysisConfig, ResultsCommand
 from analysis.formats import p_text, rows_of, with_minus_signs
 from analysis.items.parts import item_parts
@@ -45,6 +46,9 @@ def analyse(config: AnalysisConfig) -> None:
         studies = read_study(config)
         benchmarks = read_benchmarks(config, studies)
     parts = []
+    if studies and config.chosen_benchmark is None and (challenge := babylm_part(studies, config)):
+        print_part(console, quiet, challenge)
+        parts.append(challenge)
     for results in benchmarks:
         with quiet.status(f"{results.name}: fitting curves"):
             part = part_of(results)
@@ -100,8 +104,10 @@ def read_benchmarks(config: ResultsCommand, studies: Studies | None) -> list[Ben
         return []  # there are only diagnostics, suites or ratings
     if isinstance(config, AnalysisConfig) and config.people:
         people = read_people(listed(config.people), table, config.questionnaire, options.confidence, config.paths.runs)
-    found = []
-    for label in map(str, table["benchmark"].unique()):
+    found, labels = [], list(map(str, table["benchmark"].unique()))
+    if not benchmark:  # BabyLM's subsets for snapshots are left out if all items are there
+        labels = [label for label in labels if "_fast" not in label or label.replace("_fast", "", 1) not in labels]
+    for label in labels:
         answers = people.get(label)
         said = notes(studies, benchmark=label, method=options.method) if studies else source.notes
         said = [*said, *(answers.notes if answers else ())]

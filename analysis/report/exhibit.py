@@ -79,7 +79,8 @@ class Exhibit:
         table: The table, with display names for its columns. The CSV file has unrounded values.
         cells: Formats of columns that don't use the default format.
         confidence: The level of the interval in the columns `low` and `high`, which follow the estimate. `texts` has
-            the interval in one column, with as many digits as it supports.
+            the interval in one column, with as many digits as it supports. If a table has several estimates, the
+            columns `low NAME` and `high NAME` are the interval of NAME, and `texts` has both in one cell.
         charts: Functions that draw the panels of one figure, by name.
         columns: The maximum number of panels per row in the figure's file.
         legend: The looks (analysis.figures.style.looks_of) in a legend that all panels on the page share.
@@ -129,6 +130,9 @@ class Exhibit:
             is_known = (texts[low] != DASH) & (texts[high] != DASH)
             texts[low] = ("[" + texts[low] + ", " + texts[high] + "]").where(is_known, DASH)
             texts = texts.drop(columns=high).rename(columns={low: heading})
+        for column in [column for column in texts if f"low {column}" in texts]:
+            lows, highs = texts.pop(f"low {column}"), texts.pop(f"high {column}")
+            texts[column] += (" [" + lows + ", " + highs + "]").where(lows != DASH, "")
         return texts.map(with_minus_signs)
 
     def _cell(self, name: str) -> Cell:

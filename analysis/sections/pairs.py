@@ -24,12 +24,14 @@ def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
     faults = faulty_pairs(results.benchmark, table)
     table = table.merge(faults.assign(reason=faults["reason"].map(REASONS)), on=_KEY[1:], how="left")
     wrong = int((table["accuracy"] == 0).sum())
+    about = map(results.studies.metadata_of, results.studies.files.query("benchmark == @results.label")["path"])
+    texts = "good bad" if all(of["benchmark"].get("show_texts", True) for of in about) else ""
     return Exhibit(
         "hardest-pairs",
         "The hardest pairs",
         f"The table lists the {HARDEST} pairs of each paradigm that the runs at the largest sizes get wrong most "
         "often. If two pairs are wrong equally often, the one with the lower margin comes first.",
-        for_readers(table, "paradigm pair_id good bad accuracy margin reason"),
+        for_readers(table, f"paradigm pair_id {texts} accuracy margin reason"),
         cells={"pair": str},
         takeaways=[("", f"{wrong} of these {len(table)} pairs are wrong in all of these runs.")],
         definitions={

@@ -28,7 +28,7 @@ _NO_FOLDER = re.compile(r"[^\w.-]")  # characters to replace in the name of a fo
 # Fields of BenchmarkConfig for finding and reading files, and data sets on the hub.
 OF_FILES = ("path", "dataset", "revision", "subset", "split", "files", "delimiter", "header", "quotes")
 
-OF_PAIRS = ("pairs", "paradigms", "ties", "unk_wrong")  # fields of all benchmarks of pairs and choices
+OF_PAIRS = ("pairs", "paradigms", "ties", "unk_wrong", "show_texts")  # fields of all benchmarks of pairs and choices
 # How a pair with two equal scores counts. With "half", a tie of k options counts as 1/k. With "random", it is right
 # with this probability, drawn with a seed, as in random:7 (random alone: seed 1).
 Ties = Annotated[
@@ -151,6 +151,7 @@ class BenchmarkConfig:
     language: str | None = None  # ISO 639 code with two letters, or three if there is no two-letter code
     ties: Ties | None = None  # what a tie counts as, unless the command line sets `ties`; null: wrong
     unk_wrong: bool = False  # whether an item is wrong if one of its texts contains <unk>
+    show_texts: bool = True  # whether reports may contain its texts; false for texts that must not be published
 
     def __post_init__(self) -> None:
         check_name("benchmark.name", self.name)

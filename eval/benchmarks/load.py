@@ -64,7 +64,7 @@ class Benchmark:
         pairs: One row per pair, sorted by paradigm and then in the source's order, with the columns of
             eval.scores.schemas.ITEMS and the user's own columns. (paradigm, pair_id) is unique.
         digest: SHA-256 digest of paradigm, pair_id, phenomenon, both sentences, options and contexts of all pairs.
-        origin: The origin of generated pairs (`origin_of` in eval/benchmarks/generated).
+        origin: The origin of generated pairs (`origin_of` in eval/benchmarks/generated), and show_texts if it is false.
         unavailable: For each paradigm without pairs, the reason.
         notes: Sentences about anything unusual.
     """
@@ -130,7 +130,8 @@ def load_benchmark(config: BenchmarkConfig) -> Benchmark:
         _same_note(config.name, pairs),
         blanks_note([*pairs["good"], *pairs["bad"]]) if is_plain else None,
     )
-    return Benchmark(config.name, pairs, _digest(pairs), notes=tuple(filter(None, notes)))
+    origin = {} if config.show_texts else {"show_texts": False}
+    return Benchmark(config.name, pairs, _digest(pairs), origin, notes=tuple(filter(None, notes)))
 
 
 def _digest(pairs: pd.DataFrame) -> str:

@@ -25,16 +25,18 @@ from eval.benchmarks.cells import shown
 from eval.config import PLAIN, EvalConfig, PolicyConfig, SurprisalCommand
 from eval.scorers.chat import ChatTemplate
 from eval.scorers.next_words import NextWords, Question, Questions, Read, Reading
-from eval.scorers.predictions import TokenPredictions, Window
-from eval.scorers.tokens import Tokens
+from eval.scorers.predictions import TokenPredictions, Window, joined, of_places
+from eval.scorers.tokens import Spans, Tokens
 from eval.scorers.trees import Ids, length_batches, places
 from pairscale.errors import ConfigError, InputError
 from pairscale.progress import with_progress
 from train.loop.device import device_of, without_gradients
 from train.models.loss import CHUNK_BYTES
 
+ROWS_BYTES = 1 << 27  # maximum size of the distributions over tokens in memory
 FloatArray = npt.NDArray[np.float64]
 Batch = TypeVar("Batch", bound=Sized)  # its length is the number of units in it
+Windows = tuple[Sequence[Window], Sequence[int], Spans]  # of one text, and the ids and spans of its tokens
 Reads = TypeVar("Reads", Reading, Window)
 
 
@@ -203,6 +205,7 @@ class Scorer(ABC):
         """
         raise ConfigError(f"{self.name}: this kind of model can't answer prompts. Use a causal neural model.")
 
+    @abstractmethod
     def predictions(
         self, texts: Sequence[str], policy: PolicyConfig = PLAIN, window: int | None = None, step: int | None = None
     ) -> list[TokenPredictions]:
@@ -210,7 +213,7 @@ class Scorer(ABC):
 
         Args:
             texts: Texts of any length.
-            policy: Scoring settings.
+            policy: Scoring settings. If `pll` is set, masked models also read the tokens after it.
             window: The number of tokens to read at a time. The default is 1,024, or the model's limit if that is lower.
             step: The number of tokens that each further window adds. The default is half a window (predictions.py).
 
@@ -218,9 +221,16 @@ class Scorer(ABC):
             The predictions for the tokens of each text, in the order of `texts`.
 
         Raises:
-            ConfigError: If the model is masked, or can't read windows of this size.
+            ConfigError: If the model can't read windows of this size. TextTooLong: If it can't read a whole text.
         """
-        raise ConfigError(f"{self.name} sees both sides of a word, so it can't compute surprisal. Use a causal model.")
+
+    def read_windows(self, texts: Sequence[Windows], read: Read, masks: Tensor | None) -> list[TokenPredictions]:
+        """Read the windows of texts, and return the predictions for their tokens."""
+        readings = [one for of_text, _, _ in texts for one in of_text]
+        for batch, lines in self.read_places(readings, read, ROWS_BYTES, "windows", "reading"):
+            for one, values in zip(batch, of_places(lines, [one.targets for one in batch], masks), strict=True):
+                one.values = values
+        return [joined(*of_text, self.tokens.unknown, masks) for of_text in texts]
 
     def scores_eos(self, policy: PolicyConfig) -> bool:
         """Return True if `<eos>` is scored. By default, only word-level models score it."""

@@ -11,7 +11,7 @@ from eval.config import PLAIN, PolicyConfig
 from eval.scorers.base import Continuations, Scorer, TokenScores, first_after
 from eval.scorers.causal_models import CausalModel
 from eval.scorers.next_words import Question, Questions, Read, left_to_right
-from eval.scorers.predictions import TokenPredictions, boundaries, joined, of_places, window_size, windows
+from eval.scorers.predictions import TokenPredictions, boundaries, window_size, windows
 from eval.scorers.tokens import Tokens
 from eval.scorers.trees import Ids
 from pairscale.errors import ConfigError, RunError
@@ -19,7 +19,6 @@ from train.loop.device import without_gradients
 from train.models.base import State
 
 ENCODED = 4096  # prompts to encode at a time
-ROWS_BYTES = 1 << 27  # maximum size of the distributions over tokens in memory
 READ = 1 << 17  # prompts to read at a time, because a benchmark with all templates has millions, too many for memory
 Text = tuple[bytes, int]  # the bytes of the token ids, and the position of the first scored token
 
@@ -129,16 +128,9 @@ class CausalScorer(Scorer):
         with without_gradients(self.device, policy.precision == "bf16"):
             before, state = self.model.start(self._before(policy))
             size, step = window_size(window, step, None if self.positions is None else self.positions - len(before))
-            of_texts = [list(windows(ids, before, size, step)) for ids, _ in encoded]
+            read = [(list(windows(ids, before, size, step)), ids, spans) for ids, spans in encoded]
             masks = None if self.word_level else boundaries(self.tokens, self.vocabulary).to(self.device)
-            readings = [one for of_text in of_texts for one in of_text]
-            for batch, lines in self.read_places(readings, self._reader(state), ROWS_BYTES, "windows", "reading"):
-                for one, values in zip(batch, of_places(lines, [one.targets for one in batch], masks), strict=True):
-                    one.values = values
-        return [
-            joined(of_text, ids, spans, self.tokens.unknown, masks)
-            for of_text, (ids, spans) in zip(of_texts, encoded, strict=True)
-        ]
+            return self.read_windows(read, self._reader(state), masks)
 
     def readings(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[Questions, Read]:
         before, state = self.model.start(self._before(policy))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,14 @@ from eval.config import PLAIN, PolicyConfig
 from eval.scorers.base import Scorer, TokenScores, first_after
 from eval.scorers.network import Network
 from eval.scorers.next_words import Question, Questions, Read, hidden_words
+from eval.scorers.predictions import TokenPredictions, Window, boundaries, window_size
 from eval.scorers.tokens import PLAIN_SENTENCES, Tokens
 from eval.scorers.trees import Ids, length_batches
 from eval.scorers.words import words_of_tokens
 from pairscale.errors import ConfigError
 from train.loop.device import without_gradients
+
+MASKS = 3  # masks that follow the text before a predicted token, as in BabyLM's pipeline for reading times
 
 
 class MaskedScorer(Scorer):
@@ -69,6 +72,34 @@ class MaskedScorer(Scorer):
             self._check(sentence, text.ids.tolist())
         scores = dict(zip(different, self._scores(list(texts.values()), policy), strict=True))
         return [scores[one] for one in asked]
+
+    def predictions(
+        self, texts: Sequence[str], policy: PolicyConfig = PLAIN, window: int | None = None, step: int | None = None
+    ) -> list[TokenPredictions]:
+        """Predict each token of texts (see `Scorer.predictions`).
+
+        As in BabyLM's pipeline, the model reads the tokens before it, MASKS masks and the symbols at the end of a text.
+        With `policy.pll`, the model reads the whole text, in which the token is masked as in `score`.
+        """
+        _check_alone(policy)
+        hidden = list(self._hidden([(text, 0) for text in texts], policy.pll or "original", self.pll_shift(policy)))
+        around = MASKS + max((len(one.ids) - len(one.scored) for one in hidden), default=0)
+        size, _ = window_size(window, step, None if self.positions is None else self.positions - around)
+        of_texts = []
+        for text, one in zip(texts, hidden, strict=True):
+            own = one.ids[one.scored].tolist()
+            (self._check if policy.pll else self.tokens.check)(text, one.ids.tolist())
+            copy = one.copy if policy.pll else partial(one.before, size=size)
+            copies = [*(copy(at, self.mask) for at in range(len(own))), one.before(len(own), self.mask, size)]
+            targets = zip(copies, [*own, 0], strict=True)  # the last one shows whether a word can end there
+            windows = [Window(tuple(ids.tolist()), at, [target]) for (ids, at), target in targets]
+            of_texts.append((windows, own, one.spans.tolist()))
+        masks = None if self.word_level or policy.pll else boundaries(self.tokens, self.vocabulary).to(self.device)
+        with without_gradients(self.device, policy.precision == "bf16"):
+            self.network.check_repeatable(
+                max((len(one.ids) for of_text, _, _ in of_texts for one in of_text), default=0)
+            )
+            return self.read_windows(of_texts, self.network.logprobs_at, masks)
 
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
         """Yield, for each text, the ids of its own tokens, which are the tokens that `score` masks."""
@@ -211,6 +242,13 @@ class _Hidden:
         ids = self.ids.copy()
         ids[position : self.until[place]] = mask
         return ids, position - self.shift
+
+    def before(self, place: int, mask: int, size: int) -> tuple[Ids, int]:
+        """Return the same as `copy` for at most `size` tokens before the scored one (m: the end), and MASKS masks."""
+        first, end = (int(self.scored[0]), int(self.scored[-1]) + 1) if len(self.scored) else (len(self.ids),) * 2
+        position = int([*self.scored, end][place])
+        seen = np.concatenate([self.ids[:first], self.ids[max(first, position - size) : position]])
+        return np.concatenate([seen, [mask] * MASKS, self.ids[end:]]), len(seen) - self.shift
 
 
 def _digest(ids: Ids, position: int) -> bytes:

@@ -25,7 +25,7 @@ from eval.surprisal.texts import read_texts
 from eval.surprisal.words import text_surprisals
 from pairscale.command.line import current
 from pairscale.console import print_text, say
-from pairscale.errors import ConfigError, RunError
+from pairscale.errors import ConfigError
 from pairscale.files import sha256_file
 from pairscale.tables import filled_table, print_table
 from train.models.config import PretrainedConfig
@@ -59,7 +59,7 @@ def run(config: SurprisalCommand) -> None:
     rows = []
     for model, scorer, moment in _scorers(config, runs):
         file = score_path(folder, re.sub(r"[^A-Za-z0-9._+-]+", "_", model), moment.get("step"))
-        policy = recorded_policy(config.policy, None, None)
+        policy = recorded_policy(config.policy, None, config.policy.pll_shift)
         metadata = score_metadata(scorer.name, scorer, items, parameters, policy) | moment
         speed, start = "", time.monotonic()
         if not has_scores(file, metadata):
@@ -70,11 +70,6 @@ def run(config: SurprisalCommand) -> None:
         bits, unknown = words["surprisal"].mean(), (words["unk"] > 0).mean()
         name = f"{model}@{moment['moment']}" if moment else model
         rows.append([name, f"{len(words):,}", f"{bits:.2f}", f"{2**bits:,.1f}", f"{unknown:.1%}", speed])
-    if not rows:
-        raise RunError(
-            f"study={config.study}: the finished runs in {Path(config.paths.runs, config.study or '')} are all masked "
-            "models, which have no surprisals. Use a study with causal models."
-        )
     table = filled_table(["model", "words", "bits per word", "perplexity", "unknown", "words/s"], rows, ["model"])
     console = Console(highlight=False)
     print_text(console, f"Surprisal of {path.name}")
@@ -84,7 +79,7 @@ def run(config: SurprisalCommand) -> None:
 
 
 def _scorers(config: SurprisalCommand, runs: Sequence[RunFolder]) -> Iterator[tuple[str, Scorer, dict[str, Any]]]:
-    """Yield the name and the scorer of the pretrained model, or of each run with a causal model.
+    """Yield the name and the scorer of the pretrained model, or of each run.
 
     With scoring.snapshots=true, a run's snapshots follow it, with their step, words_seen and moment.
     """
@@ -96,7 +91,4 @@ def _scorers(config: SurprisalCommand, runs: Sequence[RunFolder]) -> Iterator[tu
             say(f"{run.path.name} has no snapshots. To keep some, train with trainer.snapshots=N.")
         for step in (None, *(run.snapshots if config.scoring.snapshots else ())):
             scorer, moment = load_at(run, config, step)
-            if scorer.masked:
-                say(f"{run.path.name}: this run is skipped, because masked models have no surprisals.")
-                break
             yield run.path.name, scorer, moment

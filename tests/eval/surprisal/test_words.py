@@ -10,16 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval import surprisals
+from eval.scorers.base import TextTooLong
 from eval.scorers.predictions import spans_of_windows
 from pairscale.errors import ConfigError, InputError
 from tests.support.random_models import LSTM, TXL, own_scorer, random_model
 from tests.support.small_pretrained import (
+    MASKED,
     SENTENCES,
     bert,
     byte_level,
     causal_scorer,
     gpt2,
     masked_scorer,
+    policy,
     with_random_weights,
     word_pieces,
 )
@@ -178,9 +181,49 @@ def test_texts_do_not_see_each_other():
 
 
 @pytest.mark.parametrize("text", ["", "  ", [], ["The", " "]])
-def test_texts_without_words_and_masked_models_are_refused(text):
+def test_texts_without_words_are_refused(text):
     with pytest.raises(InputError, match=r"texts: text 2"):
         surprisals(SCORER, ["The cats", text])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("model", MASKED)
+def test_a_masked_model_reads_the_text_before_a_token_and_three_masks(model, shift):
+    """BabyLM's pipeline (reading/evaluation_functions.py) predicts the first of three masks after the text before."""
+    network, tokenizer = MASKED[model]
+    tokenizer = tokenizer()
+    network = with_random_weights(network, tokenizer)
+    text = "The naïve dog saw cats ."
+    marked = tokenizer(text, return_special_tokens_mask=True)
+    ids, own = marked["input_ids"], [at for at, one in enumerate(marked["special_tokens_mask"]) if not one]
+    if shift and own[0] == 0:
+        pytest.skip("This tokenizer has no symbol from which to predict the first token.")
+    end = ids[own[-1] + 1 :]
+    nats = []
+    for at in own:
+        read = torch.tensor([[*ids[:at], *[tokenizer.mask_token_id] * 3, *end]])
+        nats.append(-float(network(input_ids=read).logits[0, at - shift].double().log_softmax(-1)[ids[at]]))
+    scorer = masked_scorer(network, tokenizer)
+    found = surprisals(scorer, [text], policy(pll_shift=shift))
+    assert found["tokens"].sum() == len(own)
+    counts = np.split(nats, np.cumsum(found["tokens"])[:-1])
+    assert found["uncorrected"].tolist() == pytest.approx([of.sum() / math.log(2) for of in counts], abs=1e-4)
+    # Each token from the last 3 tokens before it, as if the text began there.
+    (limited,) = scorer.predictions([text], policy(pll_shift=shift), window=3)
+    at = own[-1]
+    read = torch.tensor([[*ids[: own[0]], *ids[at - 3 : at], *[tokenizer.mask_token_id] * 3, *end]])
+    line = network(input_ids=read).logits[0, own[0] + 3 - shift].double().log_softmax(-1)
+    assert limited.logprobs[-1] == pytest.approx(float(line[ids[at]]), abs=1e-4)
+
+
+@pytest.mark.parametrize("pll", ["original", "within_word_l2r"])
+def test_with_pll_a_masked_model_reads_the_whole_text_as_for_a_score(pll):
     tokenizer = word_pieces()
-    with pytest.raises(ConfigError, match="sees both sides"):
-        surprisals(masked_scorer(with_random_weights(bert, tokenizer), tokenizer), ["The cats"])
+    scorer = masked_scorer(with_random_weights(bert, tokenizer), tokenizer)
+    found = surprisals(scorer, ["The naïve dog saw cats ."], policy(pll=pll, pll_shift=0))
+    (score,) = scorer.score(["The naïve dog saw cats ."], policy(pll=pll, pll_shift=0))
+    assert found["surprisal_nats"].sum() == pytest.approx(-score.logprobs.sum(), abs=1e-4)
+    with pytest.raises(TextTooLong):
+        surprisals(scorer, ["The cats sleep " * 100], policy(pll=pll, pll_shift=0))
+    assert len(surprisals(scorer, ["The cats sleep " * 40], policy(pll_shift=0))) == 120
