@@ -38,7 +38,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that open a browser as slow. Begin with this folder's tests, which take longest (the tutorial)."""
+    """Mark tests that open a browser as slow. Begin with this folder's tests, which take longest."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)

@@ -40,7 +40,7 @@ def folder(tmp_path, real_data):
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_tutorial_runs(folder):
     blocks = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()

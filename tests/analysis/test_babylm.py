@@ -90,7 +90,7 @@ def test_the_report_leads_with_these_tasks_unless_another_benchmark_is_chosen(st
 
 
 def test_texts_that_must_not_be_published_are_in_no_report(tmp_path):
-    (tmp_path / "one.jsonl").write_text('{"Domain": "d", "Context1": "a", "Target1": "b", "Target2": "c"}\n')
+    (tmp_path / "one.jsonl").write_text('{"Domain": "d", "Context1": "a", "Context2": "b", "Target1": "c"}\n')
     config = compose("eval", ["benchmark=ewok", f"benchmark.path={tmp_path}"]).benchmark
     assert load_benchmark(config).described["show_texts"] is False
     for folder in SimulatedStudy(sizes=("125k",), pairs=5, benchmark="ewok").write(tmp_path / "runs"):

@@ -19,6 +19,8 @@ pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
 STEPS = ["sample.size=6k", "recipe.batch=8", "recipe.checkpoint_every=2k", "recipe.budget.epochs=2"]
 GPT2 = ["model.config.resid_pdrop=0", "model.config.embd_pdrop=0", "model.config.attn_pdrop=0"]
 ROBERTA = ["model.config.hidden_dropout_prob=0", "model.config.attention_probs_dropout_prob=0"]
+LSTM = ["recipe=sgd_plateau", "recipe.lr=2", "recipe.validate_every=3k", "sample.size=12k", "model.dropout=0"]
+ADAPTIVE = ["recipe=adam_cosine", "recipe.lr=0.0001", "model.cutoffs=[50]", "model.div_val=2", "model.dropout=0"]
 MASKED = ["recipe.packing=sentences", "recipe.validation_words=100", "recipe.validate_every=3k"]
 
 
@@ -35,17 +37,14 @@ def run(arguments):
 @pytest.mark.parametrize(
     ("model", "more"),
     [
-        (
-            "lstm",
-            ["recipe=sgd_plateau", "recipe.lr=2", "recipe.validate_every=3k", "sample.size=12k", "model.dropout=0"],
-        ),
         ("txl", ["recipe=adam_cosine", "recipe.lr=0.0001", "model.dropout=0"]),
-        ("txl", ["recipe=adam_cosine", "recipe.lr=0.0001", "model.cutoffs=[50]", "model.div_val=2", "model.dropout=0"]),
         ("gpt2", GPT2),
-        ("roberta", [*ROBERTA, *MASKED]),
         ("gpt_bert", [*ROBERTA, *MASKED]),
+        pytest.param("lstm", LSTM, marks=pytest.mark.release),
+        pytest.param("txl", ADAPTIVE, marks=pytest.mark.release),
+        pytest.param("roberta", [*ROBERTA, *MASKED], marks=pytest.mark.release),
     ],
-    ids=["lstm", "txl", "adaptive", "gpt2", "roberta", "gpt_bert"],
+    ids=["txl", "gpt2", "gpt_bert", "lstm", "adaptive", "roberta"],
 )
 def test_two_processes_give_the_weights_of_one(tmp_path, model, more):
     """Without dropout the gradients differ from those of the whole batch only in the order of sums."""

@@ -30,15 +30,13 @@ FAMILIES = {
     "bert": MASKED, "roberta": MASKED, "gpt_bert": MASKED,
     "deberta_v2": [*MASKED, "sample.size=4k", "recipe.checkpoint_every=1333"],
 }  # fmt: skip
+MARKS = {"lstm": ()} | dict.fromkeys(("gru", "opt", "llama", "mamba", "bert", "deberta_v2"), pytest.mark.release)
 
 
 @pytest.mark.parametrize(
     ("model", "more"),
     [
-        *(
-            pytest.param(*case, id=case[0], marks=[] if case[0] == "lstm" else pytest.mark.slow)
-            for case in FAMILIES.items()
-        ),
+        *(pytest.param(*case, id=case[0], marks=MARKS.get(case[0], pytest.mark.slow)) for case in FAMILIES.items()),
         pytest.param("lstm", ADAM, id="lstm, Adam", marks=pytest.mark.slow),
         pytest.param("txl", SGD, id="txl, SGD", marks=pytest.mark.slow),
     ],
