@@ -28,14 +28,16 @@ from pairscale.progress import Activity
 from pairscale.seeds import derived_seed, permutation
 from pairscale.tables import write_csv
 from train.config import FinetuneConfig, TaskConfig
+from train.finetune.pretrained import PretrainedNetwork
 from train.finetune.table import Batch, Items
 from train.loop.device import Ranks, without_gradients
 from train.loop.preemption import Preemption
 from train.loop.state import TrainState, write_checkpoint
 from train.models.base import LanguageModel
 from train.models.huggingface import HuggingFaceModel
-from train.runs.folder import DONE, MetricsFile, RunFolder
+from train.runs.folder import DONE, MetricsFile, RunFolder, numbers
 from train.runs.provenance import cost
+from train.trackers.tracker import Tracker
 
 COLUMNS = ("step", "epoch", "lr", "train_nats_per_row", "accuracy", "mcc", "f1")  # of metrics.csv
 Integers = npt.NDArray[np.int64]
@@ -74,7 +76,7 @@ class Classifier(nn.Module):
     tokens.
     """
 
-    def __init__(self, model: LanguageModel, classes: int, dropout: float):
+    def __init__(self, model: LanguageModel | PretrainedNetwork, classes: int, dropout: float):
         """Put a new head on a model. Its weights are drawn from torch's global generator."""
         super().__init__()
         self.model = model
@@ -100,7 +102,7 @@ class Classifier(nn.Module):
 
         Only masked models need to know the padding; other models don't look ahead.
         """
-        if not isinstance(self.model, HuggingFaceModel):
+        if not isinstance(self.model, (HuggingFaceModel, PretrainedNetwork)):
             hidden: Tensor = self.model(tokens, self.model.initial_state(len(tokens)))[0]
             return hidden
         attended = {} if self.model.pad is None else {"attention_mask": (tokens != self.model.pad).long()}
@@ -115,7 +117,7 @@ class FineTuning(L.LightningModule):
         self,
         config: FinetuneConfig,
         folder: RunFolder,
-        model: LanguageModel,
+        model: LanguageModel | PretrainedNetwork,
         tables: tuple[Items, Items],
         labels: Sequence[str],
     ):
@@ -134,6 +136,7 @@ class FineTuning(L.LightningModule):
         self.metrics = MetricsFile(folder.metrics, COLUMNS)
         self.preemption = Preemption(Ranks())
         self.activity: Activity  # set when training begins
+        self.tracker: Tracker  # likewise
         self.earlier: Mapping[str, Any] = folder.read_manifest()  # of earlier attempts
         self.used = ("cpu", 1, 1)  # kind of device, number of devices, number of threads
         self.started = time.monotonic()
@@ -199,6 +202,8 @@ class FineTuning(L.LightningModule):
         classes, predicted = self.valid.classes.numpy(), self.predict()
         values = classification_metrics(classes, predicted, len(self.labels))
         self.metrics.add(step, {"epoch": epoch, "lr": self.state.rate, "train_nats_per_row": loss, **values})
+        for row in self.metrics.rows:  # the tracker keeps those that it doesn't have
+            self.tracker.log(numbers(row))
         self.activity.detail = f"epoch {epoch} of {self.task.epochs}: {metric} {values[metric]:.3f}"
         if self.state.best is None or values[metric] > self.state.best:
             self.state.best = values[metric]
