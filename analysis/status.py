@@ -70,8 +70,7 @@ def report(folder: Path, states: Sequence[RunState]) -> Iterator[str | Table]:
     if scores := Counter(label for one in states for label in one.scored_on):
         yield "scored on " + ", ".join(f"{name} ({plural(count, 'run')})" for name, count in sorted(scores.items()))
     if tuned := Counter(one for state in states for one in state.tuned):
-        tasks = [f"{task} ({', '.join(_tuned(tuned, task))})" for task in sorted({task for task, _ in tuned})]
-        yield "fine-tuned on " + ", ".join(tasks)
+        yield "fine-tuned on " + ", ".join(f"{task} ({count} {of})" for (task, of), count in sorted(tuned.items()))
     yield ""
     yield table(states)
     for state, of in by_state.items():
@@ -92,13 +91,6 @@ def report(folder: Path, states: Sequence[RunState]) -> Iterator[str | Table]:
     yield from [f"to continue: {as_typed(command)}" for command in commands_of(incomplete)]
     again = dict.fromkeys(command for one in states for command in one.commands)
     yield from [f"to score again, without training: {as_typed(command)}" for command in again]
-
-
-def _tuned(counts: Counter[tuple[str, bool]], task: str) -> Iterator[str]:
-    """Yield the numbers of finished and of unfinished fine-tunings on a task in words, if there are any."""
-    for is_done, word in ((True, "done"), (False, "unfinished")):
-        if count := counts[task, is_done]:
-            yield f"{count} {word}"
 
 
 def table(states: Sequence[RunState]) -> Table:

@@ -107,9 +107,7 @@ def _ratios(rows: pd.DataFrame, folder: Path) -> pd.Series:
     """Return the share of people who chose the first form of each item. Raises InputError if one isn't there."""
     ratios = pd.to_numeric(rows.get("ratio", pd.Series(np.nan, rows.index)), errors="coerce")
     if ratios.isna().any():
-        raise InputError(
-            f"{folder}: items of this task have no number 'ratio'. Get complete data, and remove this folder."
-        )
+        raise InputError(f"{folder}: some items have no number 'ratio'. Get complete data, and remove this folder.")
     return ratios
 
 
@@ -144,15 +142,11 @@ def accuracies_of(rows: pd.DataFrame) -> dict[str, float]:
 
 def collated(rows: pd.DataFrame) -> dict[str, Any]:
     """Return the predictions of a task (`judged`, in the order of the data) as in a submission."""
-    columns = [name for name in ("pred", "prob") if name in rows]
-    return {
-        str(name): {
-            "predictions": [
-                {"id": f"{name}_{number}", **row} for number, row in enumerate(of[columns].to_dict("records"))
-            ]
-        }
-        for name, of in rows.groupby("subtask", sort=False)
-    }
+    found, columns = {}, [name for name in ("pred", "prob") if name in rows]
+    for name, of in rows.groupby("subtask", sort=False):
+        records = enumerate(of[columns].to_dict("records"))
+        found[str(name)] = {"predictions": [{"id": f"{name}_{number}", **row} for number, row in records]}
+    return found
 
 
 def finetuned(run: RunFolder, seed: int) -> pd.DataFrame:

@@ -1,9 +1,8 @@
-"""Load Hugging Face models and their revisions for scoring (train/models/pretrained.py reads their files)."""
+"""Load Hugging Face models for scoring (train/models/pretrained.py reads their files)."""
 
 from __future__ import annotations
 
 import dataclasses
-import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +11,8 @@ from eval.scorers.causal import CausalScorer
 from eval.scorers.masked import MaskedScorer
 from eval.scorers.network import CausalNetwork, Network, vocabulary_size
 from eval.scorers.tokens import HubTokens, score_settings
-from pairscale.errors import InputError, first_few
-from pairscale.hub import offline_without_network
 from train.models.config import PretrainedConfig
-from train.models.pretrained import OtherKind, Source, local_folder, source_of
+from train.models.pretrained import OtherKind, source_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -76,40 +73,3 @@ def load_of_any_kind(path: str, execution: Execution) -> CausalScorer | MaskedSc
         return load_pretrained(config, execution)
     except OtherKind:
         return load_pretrained(dataclasses.replace(config, name="hf_masked", kind="masked"), execution)
-
-
-def revisions(config: PretrainedConfig) -> list[PretrainedConfig]:
-    """Return one configuration per revision that `model.revisions` names or matches, sorted by training step.
-
-    If there are no `model.revisions`, return `config` alone. Raises InputError if a pattern matches nothing, or if the
-    hub can't be reached.
-    """
-    if config.revisions is None:
-        return [config]
-    names: list[str] = []
-    for pattern in config.revisions:
-        if not set(pattern) & set("*?["):
-            names.append(pattern)
-            continue
-        known = _known_revisions(config)
-        fitting = fnmatch.filter(known, pattern)
-        if not fitting:
-            available = f"Choose from {first_few(sorted(known), 5)}." if known else "Leave this setting out."
-            raise InputError(f"model.revisions={pattern}: no revision of {config.path} matches. {available}")
-        names += fitting
-    chosen = [dataclasses.replace(config, revision=name, revisions=None) for name in dict.fromkeys(names)]
-    return sorted(chosen, key=lambda one: (one.step is None, one.step, one.revision))
-
-
-def _known_revisions(config: PretrainedConfig) -> list[str]:
-    """Return the names of a local model's subfolders, or the branches and tags of a model on the hub."""
-    if folder := local_folder(config.path):
-        return [path.name for path in Path(folder).iterdir() if path.is_dir()]
-    offline_without_network()
-    import huggingface_hub
-
-    try:
-        references = huggingface_hub.list_repo_refs(config.path)
-    except (OSError, ValueError) as error:
-        raise InputError(Source(config, config.path, "main").reason(error)) from None
-    return [reference.name for reference in [*references.branches, *references.tags]]

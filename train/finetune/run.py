@@ -106,9 +106,9 @@ def _pretrained(run: RunFolder, config: FinetuneConfig) -> PretrainedConfig | No
     """Return the pretrained model that the command names or that the run consists of, or None if there is none."""
     if isinstance(config.model, PretrainedConfig):
         return config.model
-    described = run.read_model_config()
-    root = "$.model"
-    return checked(described, PretrainedConfig, run.config, RunError, AGAIN, root=root) if "path" in described else None
+    if "path" not in (described := run.read_model_config()):
+        return None
+    return checked(described, PretrainedConfig, run.config, RunError, AGAIN, root="$.model")
 
 
 def _finetune(run: RunFolder, config: FinetuneConfig, tables: tuple[list[Row], list[Row]], labels: list[str]) -> None:
@@ -119,12 +119,9 @@ def _finetune(run: RunFolder, config: FinetuneConfig, tables: tuple[list[Row], l
         say(f"{run.path.name}: only neural models can be fine-tuned.", "skipped", "yellow")
         return
     loaded = load_pretrained(pretrained) if pretrained else None
+    weights = loaded.digest if loaded else run.model.digest()
     digests = [sha256_file(Path(path)) for path in (task.train, task.valid)]
-    identity = {
-        "weights": loaded.digest if loaded else run.model.digest(),
-        "tables": digests,
-        "settings": config.settings,
-    }
+    identity = {"weights": weights, "tables": digests, "settings": config.settings}
     _check_same(folder, identity)
     if folder.done:
         say(f"{title}: {_result(folder)}", "Already fine-tuned:", "green")
@@ -176,10 +173,10 @@ def _train(run: RunFolder, module: FineTuning, facts: dict[str, Any]) -> None:
 
 def _job(run: RunFolder, config: FinetuneConfig, folder: RunFolder) -> Job:
     """Describe fine-tuning for trackers."""
-    job, task = job_of("finetune", run, run.read_config(), config.study), config.task
+    job, task = job_of("train", run, run.read_config(), config.study), config.task
     facts = {**job.config, "task": dataclasses.asdict(task), "finetune_seed": config.seed}
-    name, tags = f"{job.name} {task.name} seed-{config.seed}", (*job.tags, task.name)
-    return dataclasses.replace(job, name=name, folder=folder.path, config=facts, tags=tags)
+    name = f"{run.path.name} {task.name} seed-{config.seed}"
+    return Job("finetune", name, config.study, folder.path, facts, (*job.tags, task.name), x="step")
 
 
 def _set_up(module: FineTuning, recorded: int | None = None) -> str:

@@ -100,12 +100,16 @@ def encode(
     """Return a table as a model reads it: with the tokens of the tokenizer.json in the model's folder.
 
     Inputs that are longer than `task.tokens`, or than the model can read, are cut as transformers does
-    (truncation="longest_first"). Raises the errors of `PretrainedModel.encode`.
+    (truncation="longest_first"). Raises InputError if a text has no tokens.
     """
     longest = min(task.tokens, loaded.model.positions or task.tokens)
     if isinstance(loaded, PretrainedModel):
+        # With the special tokens that the tokenizer adds, as in BabyLM's pipeline. GPT-2's adds none.
         texts = [[row[place] for row in table] for place in range(1 if task.second is None else 2)]
-        ids, cut = loaded.encode(texts, longest)
+        cut = sum(len(ids) > longest for ids in loaded.tokenizer(*texts, verbose=False)["input_ids"])
+        ids = loaded.tokenizer(*texts, truncation="longest_first", max_length=longest)["input_ids"]
+        if [] in ids:
+            raise InputError(f"Row {ids.index([]) + 1} of a table has no tokens. Remove rows with empty texts.")
         padding = loaded.model.pad or 0
     else:
         ids, cut = _encode(table, loaded, task, longest)

@@ -28,7 +28,6 @@ from pairscale.progress import Activity
 from pairscale.seeds import derived_seed, permutation
 from pairscale.tables import write_csv
 from train.config import FinetuneConfig, TaskConfig
-from train.finetune.pretrained import PretrainedNetwork
 from train.finetune.table import Batch, Items
 from train.loop.device import Ranks, without_gradients
 from train.loop.preemption import Preemption
@@ -76,7 +75,7 @@ class Classifier(nn.Module):
     tokens.
     """
 
-    def __init__(self, model: LanguageModel | PretrainedNetwork, classes: int, dropout: float):
+    def __init__(self, model: LanguageModel, classes: int, dropout: float):
         """Put a new head on a model. Its weights are drawn from torch's global generator."""
         super().__init__()
         self.model = model
@@ -102,7 +101,7 @@ class Classifier(nn.Module):
 
         Only masked models need to know the padding; other models don't look ahead.
         """
-        if not isinstance(self.model, (HuggingFaceModel, PretrainedNetwork)):
+        if not isinstance(self.model, HuggingFaceModel):
             hidden: Tensor = self.model(tokens, self.model.initial_state(len(tokens)))[0]
             return hidden
         attended = {} if self.model.pad is None else {"attention_mask": (tokens != self.model.pad).long()}
@@ -117,7 +116,7 @@ class FineTuning(L.LightningModule):
         self,
         config: FinetuneConfig,
         folder: RunFolder,
-        model: LanguageModel | PretrainedNetwork,
+        model: LanguageModel,
         tables: tuple[Items, Items],
         labels: Sequence[str],
     ):

@@ -1,4 +1,4 @@
-"""Read Hugging Face models and their tokenizers, by name from the hub or from a local folder.
+"""Read Hugging Face models, their revisions and their tokenizers, by name from the hub or from a local folder.
 
 By default, weights are only read from safetensors, and only the transformers package's own code is run. The
 configuration can allow more.
@@ -6,6 +6,8 @@ configuration can allow more.
 
 from __future__ import annotations
 
+import dataclasses
+import fnmatch
 import hashlib
 import json
 import os
@@ -49,9 +51,9 @@ def source_of(config: PretrainedConfig) -> Source:
             "model.load_in_4bit=true needs an NVIDIA GPU with CUDA, but there is none. Leave this setting out."
         )
     offline_without_network()
-    path, revision = local_folder(config.path), config.revision
+    path, revision = _local(config.path), config.revision
     if path and revision:
-        path, revision = local_folder(str(Path(path) / revision)), None
+        path, revision = _local(str(Path(path) / revision)), None
     inside = sorted(one.parent for one in Path(path).glob("*/config.json")) if path else []
     if path and inside and not (Path(path) / "config.json").exists():
         raise InputError(
@@ -78,8 +80,7 @@ class Source:
     def load(self) -> tuple[PreTrainedModel, PreTrainedTokenizerFast, str | None]:
         """Return the model, its tokenizer, and the tokenizer's folder if it isn't the model's folder.
 
-        The tokenizer of a local model may be in the parent folder, where a transformers Trainer writes it. Call this
-        inside `one_line_errors`. Raises the same errors as the methods that it calls.
+        Call this inside `one_line_errors`. Raises the same errors as the methods that it calls.
         """
         transformers = import_transformers()
         options: dict[str, Any] = {"revision": self.revision, "trust_remote_code": self.config.trust_remote_code}
@@ -230,7 +231,7 @@ class Source:
         )
 
 
-def local_folder(path: str) -> str | None:
+def _local(path: str) -> str | None:
     """Return the folder `path`, or None if `path` is a name on the hub. Raises InputError if the folder is missing."""
     folder = Path(path).expanduser()
     if folder.is_dir():
@@ -264,6 +265,43 @@ def _kinds(described: Any) -> dict[str, str]:
     if "masked" in kinds and getattr(described, "is_decoder", False):
         kinds.setdefault("causal", kinds["masked"])
     return kinds
+
+
+def revisions(config: PretrainedConfig) -> list[PretrainedConfig]:
+    """Return one configuration per revision that `model.revisions` names or matches, sorted by training step.
+
+    If there are no `model.revisions`, return `config` alone. Raises InputError if a pattern matches nothing, or if the
+    hub can't be reached.
+    """
+    if config.revisions is None:
+        return [config]
+    names: list[str] = []
+    for pattern in config.revisions:
+        if not set(pattern) & set("*?["):
+            names.append(pattern)
+            continue
+        known = _known_revisions(config)
+        fitting = fnmatch.filter(known, pattern)
+        if not fitting:
+            available = f"Choose from {first_few(sorted(known), 5)}." if known else "Leave this setting out."
+            raise InputError(f"model.revisions={pattern}: no revision of {config.path} matches. {available}")
+        names += fitting
+    chosen = [dataclasses.replace(config, revision=name, revisions=None) for name in dict.fromkeys(names)]
+    return sorted(chosen, key=lambda one: (one.step is None, one.step, one.revision))
+
+
+def _known_revisions(config: PretrainedConfig) -> list[str]:
+    """Return the names of a local model's subfolders, or the branches and tags of a model on the hub."""
+    if folder := _local(config.path):
+        return [path.name for path in Path(folder).iterdir() if path.is_dir()]
+    offline_without_network()
+    import huggingface_hub
+
+    try:
+        references = huggingface_hub.list_repo_refs(config.path)
+    except (OSError, ValueError) as error:
+        raise InputError(Source(config, config.path, "main").reason(error)) from None
+    return [reference.name for reference in [*references.branches, *references.tags]]
 
 
 def weights_digest(model: nn.Module) -> str:

@@ -90,9 +90,7 @@ def here() -> dict[str, Any]:
     return {"commit": git_state()["commit"], "host": platform.node()}
 
 
-def job_of(
-    kind: Literal["train", "finetune", "eval"], run: RunFolder, config: Mapping[str, Any], study: str | None
-) -> Job:
+def job_of(kind: Literal["train", "eval"], run: RunFolder, config: Mapping[str, Any], study: str | None) -> Job:
     """Describe the work on a run for trackers: its configuration, its size as a number, commit and host.
 
     `size` is in the unit of sample.count. If that is words, `sample_words` has the same number, for plots.

@@ -53,11 +53,7 @@ class Job:
     folder: Path  # folder that a tracker may write to
     config: Mapping[str, Any]  # values that distinguish it from other jobs
     tags: tuple[str, ...] = ()
-
-    @property
-    def x(self) -> str:
-        """The key of a point that is its place on the x-axis."""
-        return "step" if self.kind == "finetune" else "words_seen"
+    x: str = "words_seen"  # the key of a point's x
 
 
 class Tracker:
