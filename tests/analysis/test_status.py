@@ -112,9 +112,8 @@ def test_the_report_counts_fine_tunings(study):
     tuned = folders[0].finetuned("wsc", 9)
     tuned.path.mkdir(parents=True)
     tuned.manifest.write_text("{")
-    assert "fine-tuned on rte (2 done), rte (1 unfinished), wsc (1 done), wsc (1 unfinished)" in lines_of(
-        path, requested
-    )
+    tasks = "rte (2 done), rte (1 unfinished), wsc (1 done), wsc (1 unfinished)"
+    assert f"fine-tuned on {tasks}" in lines_of(path, requested)
 
 
 def test_a_run_counts_as_scored_once_all_requested_benchmarks_are(study):
