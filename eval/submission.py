@@ -1,13 +1,12 @@
 """Collect a run's results in the form of a BabyLM submission, which is one JSON file (collate_preds.py of 2026).
 
-    blimp, blimp_supplement, ewok, entity_tracking, comps, glue
-                         subtask -> predictions: id (SUBTASK_0, SUBTASK_1, ...) and pred, in the order of the data
-    wug_adj, wug_past    the same with prob: the probability of the first form, if it is one of the two
-    reading              the same with pred and prev_pred: the surprisal of a word and of the word before it, in nats
-    aoa                  results: the surprisal of each word in each context, at each checkpoint
-    fast_eval_results    task -> one entry per checkpoint: subtask -> accuracy, as a proportion
-
-The accuracy on wug_adj and wug_past is Spearman's correlation between prob and the share of people who chose the form.
+blimp, blimp_supplement, ewok, entity_tracking, comps, glue
+                     subtask -> predictions: id (SUBTASK_0, SUBTASK_1, ...) and pred, in the order of the data
+wug_adj, wug_past    the same with prob: the probability of the first form, if it is one of the two
+reading              the same with pred and prev_pred: the surprisal of a word and of the word before it, in nats
+aoa                  results: the surprisal of each word in each context, at each checkpoint
+fast_eval_results    task -> one entry per checkpoint: subtask -> accuracy, as a proportion (wug_adj and wug_past:
+                     Spearman's correlation between prob and the share of people who chose the form)
 """
 
 import json
@@ -99,16 +98,10 @@ def judged(task: str, folder: Path, step: int | None, ties: str) -> tuple[pd.Dat
     # The pipeline compares texts, so a pair of two equal sentences is right.
     more = ["prob", "ratio"] if task.startswith("wug") else []
     if more:
-        rows["ratio"] = _ratios(rows, folder)
+        rows["ratio"] = pd.to_numeric(rows.get("ratio", pd.Series(dtype=float)), errors="coerce")
+        if rows["ratio"].isna().any():
+            raise InputError(f"{folder}: some items have no number 'ratio'. Get complete data, and remove this folder.")
     return rows[["subtask", "pred", *more]].assign(right=np.equal(preds, golds)), metadata
-
-
-def _ratios(rows: pd.DataFrame, folder: Path) -> pd.Series:
-    """Return the share of people who chose the first form of each item. Raises InputError if one isn't there."""
-    ratios = pd.to_numeric(rows.get("ratio", pd.Series(np.nan, rows.index)), errors="coerce")
-    if ratios.isna().any():
-        raise InputError(f"{folder}: some items have no number 'ratio'. Get complete data, and remove this folder.")
-    return ratios
 
 
 def _subtask(task: str, paradigm: str) -> str:

@@ -45,8 +45,8 @@ def load_pretrained(config: PretrainedConfig) -> LoadedModel | PretrainedModel:
     if folder.description.is_file() and not config.revisions:
         loaded = load_model(folder)
         if loaded.masked != config.masked:
-            kind = "masked" if loaded.masked else "causal"
-            raise ConfigError(f"model.path={config.path}: this is a {kind} model. Use model=hf_{kind}.")
+            other = "masked" if loaded.masked else "causal"
+            raise ConfigError(f"model.path={config.path}: this is a {other} model. Use model=hf_{other}.")
         return loaded
     source = source_of(config)
     with source.one_line_errors():

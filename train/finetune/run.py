@@ -12,14 +12,13 @@ from torch.utils.benchmark import Timer
 
 from pairscale.command.compose import compose
 from pairscale.command.line import Line, current
-from pairscale.command.schemas import yaml_of
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, RunError, RunInUse
-from pairscale.files import sha256_file, write_text
+from pairscale.files import sha256_file
 from pairscale.progress import Activity, shown, working
 from pairscale.schema import checked
 from pairscale.sizes import clock
-from train.config import FinetuneConfig, RunConfig, config_digest
+from train.config import FinetuneConfig, RunConfig
 from train.estimate import MEASURED_SECONDS, READING
 from train.finetune.pretrained import load_pretrained
 from train.finetune.table import Batch, Row, encode, labels_of, read_table
@@ -28,7 +27,8 @@ from train.loop.device import device_of, enough_memory, set_up_cpu, set_up_gpu
 from train.loop.state import newest_checkpoint
 from train.loop.training import quiet_lightning, run_loop
 from train.models.config import PretrainedConfig
-from train.runs.folder import AGAIN, DONE, UNFINISHED, RunFolder, study_runs
+from train.run import record_pretrained
+from train.runs.folder import AGAIN, UNFINISHED, RunFolder, study_runs
 from train.runs.labels import flatten
 from train.runs.model_folder import load_model
 from train.runs.provenance import git_state, job_of, machine, versions
@@ -40,8 +40,7 @@ _REMEDY = "lower task.batch or task.tokens"
 def finetune_study(config: FinetuneConfig) -> None:
     """Fine-tune the finished runs of a study on a task with one seed, one after the other, or a pretrained model.
 
-    A pretrained model becomes a run of the study, as in `python -m eval`. With `config.dry_run`, say what would be done
-    and how long it takes. An error of one run doesn't stop the others.
+    With `config.dry_run`, say what would be done and how long it takes. An error of one run doesn't stop the others.
 
     Raises:
         ConfigError: if no study is given, if the tables don't fit the task, or if a pretrained model can't be used.
@@ -85,21 +84,11 @@ def finetune_study(config: FinetuneConfig) -> None:
 
 
 def _as_run(config: FinetuneConfig) -> RunConfig:
-    """Return the configuration of a pretrained model as a run of the study."""
+    """Return the configuration of a pretrained model as a run of the study, which is that of `python -m eval`."""
     assert isinstance(config.model, PretrainedConfig)
-    words = (f"model=hf_{config.model.kind}", "model.path=FOLDER")
-    whole: RunConfig = compose("train", Line(words, current().folders))
+    line = Line((f"model=hf_{config.model.kind}", "model.path=FOLDER"), current().folders)
+    whole: RunConfig = compose("train", line)
     return dataclasses.replace(whole, study=config.study, model=config.model, paths=config.paths)
-
-
-def _add_pretrained(run: RunFolder, config: FinetuneConfig, digest: str) -> None:
-    """Write the configuration of a pretrained model, unless `python -m eval` or this command did so before."""
-    whole = _as_run(config)
-    with run.locked():
-        if not run.done:
-            write_text(run.config, yaml_of(whole))
-            about = {"config_digest": config_digest(whole), "versions": versions(), "digest": digest}
-            run.update_manifest(status=DONE, **about)
 
 
 def _pretrained(run: RunFolder, config: FinetuneConfig) -> PretrainedConfig | None:
@@ -132,8 +121,8 @@ def _finetune(run: RunFolder, config: FinetuneConfig, tables: tuple[list[Row], l
     if config.dry_run:
         print(f"{title}: {_plan(FineTuning(config, folder, loaded.model, encoded, labels))}")
         return
-    if isinstance(config.model, PretrainedConfig):
-        _add_pretrained(run, config, loaded.digest)
+    if not run.done:  # a pretrained model that is new in this study
+        record_pretrained(_as_run(config), digest=loaded.digest)
     with folder.locked(), shown(title, config.trainer.progress), quiet_lightning():
         if not folder.done:  # by another process, meanwhile
             _train(run, FineTuning(config, folder, loaded.model, encoded, labels), identity | facts)

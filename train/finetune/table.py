@@ -99,30 +99,21 @@ def encode(
 ) -> Items:
     """Return a table as a model reads it: with the tokens of the tokenizer.json in the model's folder.
 
-    Inputs that are longer than `task.tokens`, or than the model can read, are cut as transformers does
-    (truncation="longest_first"). Raises InputError if a text has no tokens.
+    Each text follows an `<eos>`, as in training. For a masked model, another one ends the input. Pretrained models read
+    the special tokens that their tokenizers add, as in BabyLM's pipeline (GPT-2's adds none). Inputs that are longer
+    than `task.tokens`, or than the model can read, are cut as transformers does (truncation="longest_first"). Raises
+    InputError if a pretrained model's tokenizer finds no tokens in a row.
     """
-    longest = min(task.tokens, loaded.model.positions or task.tokens)
+    classes = torch.tensor([labels.index(row[2]) for row in table])
+    longest, masked = min(task.tokens, loaded.model.positions or task.tokens), loaded.masked
     if isinstance(loaded, PretrainedModel):
-        # With the special tokens that the tokenizer adds, as in BabyLM's pipeline. GPT-2's adds none.
         texts = [[row[place] for row in table] for place in range(1 if task.second is None else 2)]
         cut = sum(len(ids) > longest for ids in loaded.tokenizer(*texts, verbose=False)["input_ids"])
         ids = loaded.tokenizer(*texts, truncation="longest_first", max_length=longest)["input_ids"]
         if [] in ids:
             raise InputError(f"Row {ids.index([]) + 1} of a table has no tokens. Remove rows with empty texts.")
-        padding = loaded.model.pad or 0
-    else:
-        ids, cut = _encode(table, loaded, task, longest)
-        padding = PAD if loaded.masked else EOS
-    return Items(ids, torch.tensor([labels.index(row[2]) for row in table]), cut, loaded.masked, padding)
-
-
-def _encode(table: Sequence[Row], loaded: LoadedModel, task: TaskConfig, longest: int) -> tuple[list[list[int]], int]:
-    """Return the tokens of the rows, and how many rows were cut, for a model that pairscale trained.
-
-    Each text follows an `<eos>`, as in training. For a masked model, another one ends the input.
-    """
-    masked, added = loaded.masked, SPECIAL_TOKENS if loaded.masked else 0  # tokens with lower ids than the tokenizer's
+        return Items(ids, classes, cut, masked, loaded.model.pad or 0)
+    added = SPECIAL_TOKENS if masked else 0  # tokens with lower ids than the tokenizer's
     room = longest - (1 if task.second is None else 2) - masked
     ids, cut = [], 0
     for row in table:
@@ -134,4 +125,4 @@ def _encode(table: Sequence[Row], loaded: LoadedModel, task: TaskConfig, longest
             first, second = first[: limits[0]], second[: limits[1]]
         eos = [EOS + added]
         ids.append(eos + first + (eos + second if task.second is not None else []) + (eos if masked else []))
-    return ids, cut
+    return Items(ids, classes, cut, masked, PAD if masked else EOS)

@@ -39,11 +39,7 @@ class OtherKind(ConfigError):
 
 
 def source_of(config: PretrainedConfig) -> Source:
-    """Return the files of the model that a configuration names.
-
-    Raises InputError if there is no such folder or if it has only subfolders with models, and ConfigError if this
-    machine doesn't support an option.
-    """
+    """Return the files of a model. Raises InputError if they are missing, and ConfigError for an unusable option."""
     if config.revisions is not None:
         raise ConfigError("model.revisions: only python -m eval can score several revisions. Set model.revision=NAME.")
     if config.load_in_4bit and not torch.cuda.is_available():
