@@ -31,8 +31,7 @@ from pairscale.tables import filled_table, print_table, write_csv
 from train.runs.folder import RunFolder, study_runs
 
 MAIN = "main"  # the revision of a finished model; snapshots that no track asks for have none
-# Accuracies are in percent, and the correlations of wug_adj and wug_past are multiplied by 100. `items` is empty for
-# scores of reading times, which are shares of the variance, in percent.
+# Accuracies are in percent. `items` is empty for scores of reading times, which are shares of the variance, in percent.
 COLUMNS = ["run", "revision", "words_seen", "task", "subtask", "items", "accuracy"]
 READING = {"self_paced_r2": "spr", "eye_tracking_r2": "rt"}  # columns of the analysis, and names in a submission
 
@@ -196,8 +195,7 @@ def _print(table: pd.DataFrame, folder: Path) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     rows = [[str(name), *(f"{value:.2f}".replace("nan", "") for value in row)] for name, *row in means.itertuples()]
     print_table(console, filled_table(["run", *means.columns], rows, ["run"]))
-    print_text(console, "Accuracy in %. WUG: 100 times Spearman's correlation with people's choices.")
-    print_text(console, "SPR and Eye: the share of the variance of reading times, in %.")
+    print_text(console, "Accuracy in %. SPR and Eye: the share of the variance of reading times, in %.")
     there = [task for task in submission.GLUE if task in set(main["subtask"])]
     if there and len(there) < len(submission.GLUE):
         print_text(console, f"GLUE is the mean over {', '.join(there)}.")

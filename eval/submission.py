@@ -1,12 +1,12 @@
 """Collect a run's results in the form of a BabyLM submission, which is one JSON file (collate_preds.py of 2026).
 
-blimp, blimp_supplement, ewok, entity_tracking, comps, glue
-                     subtask -> predictions: id (SUBTASK_0, SUBTASK_1, ...) and pred, in the order of the data
-wug_adj, wug_past    the same with prob: the probability of the first form, if it is one of the two
-reading              the same with pred and prev_pred: the surprisal of a word and of the word before it, in nats
-aoa                  results: the surprisal of each word in each context, at each checkpoint
-fast_eval_results    task -> one entry per checkpoint: subtask -> accuracy, as a proportion (wug_adj and wug_past:
-                     Spearman's correlation between prob and the share of people who chose the form)
+    blimp, blimp_supplement, ewok, entity_tracking, comps, glue
+                         subtask -> predictions: id (SUBTASK_0, SUBTASK_1, ...) and pred, in the order of the data
+    reading              the same with pred and prev_pred: the surprisal of a word and of the word before it, in nats
+    aoa                  results: the surprisal of each word in each context, at each checkpoint
+    fast_eval_results    task -> one entry per checkpoint: subtask -> accuracy, as a proportion
+
+A submission's tasks for word forms (wug_adj, wug_past) are not supported.
 """
 
 import json
@@ -18,9 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 
-from eval.ratings.measures import spearman
 from eval.scores.accuracy import outcomes
 from eval.scores.files import read_items, read_scores, read_words, score_path, with_phenomena
 from pairscale.errors import InputError
@@ -56,8 +54,6 @@ TASKS = (
     Task("blimp_supplement", "Supplement", "blimp_supplement", "supplement_filtered", "supplement_fast", 5_218, 250),
     Task("ewok", "EWoK", "ewok", "ewok_filtered", "ewok_fast", 7_618, 1_100),
     Task("entity_tracking", "Entities", "entity_tracking", "entity_tracking", "entity_tracking_fast", 9_483, 3_152),
-    Task("wug_adj", "WUG adj", "wug_adj", "wug_adj_nominalization", "wug_adj_nominalization", 200, 200),
-    Task("wug_past", "WUG past", "wug_past", "wug_past_tense", "wug_past_tense", 50, 50),
     Task("comps", "COMPS", "comps", "comps", None, 91_028),
 )
 
@@ -77,9 +73,8 @@ def judged(task: str, folder: Path, step: int | None, ties: str) -> tuple[pd.Dat
         ties: How a tie counts. This must not be "half", because a submission names one sentence per item.
 
     Returns:
-        One row per item in the order of the data, with the columns subtask, pred (the chosen text) and right, and for
-        word forms also prob (of the first form) and ratio (of people who chose it). The metadata of the scores. Raises
-        RunError if a file is damaged.
+        One row per item in the order of the data, with the columns subtask, pred (the chosen text) and right,
+        and the metadata of the scores. Raises RunError if a file is damaged.
     """
     paths = [score_path(folder, method, step) for method in ("lp", "pll")]
     if not (there := [path for path in paths if path.exists()]):
@@ -88,26 +83,18 @@ def judged(task: str, folder: Path, step: int | None, ties: str) -> tuple[pd.Dat
     scores, metadata = read_scores(there[0])
     scores = with_phenomena(scores, items)
     scores["right"] = outcomes(scores, ties)
-    scores["prob"] = expit(scores["good"] - scores["bad"]).astype(np.float32)  # float32, as in the pipeline
-    rows = items.merge(scores[[*_KEY, "right", "rival", "prob"]], on=_KEY, how="left", validate="one_to_one")
+    rows = items.merge(scores[[*_KEY, "right", "rival"]], on=_KEY, how="left", validate="one_to_one")
     columns = [rows[name] for name in ("good", "bad", "options", "contexts", "gold", "rival")]
     preds, golds = (
         [_chosen(task, *row) for row in zip(*columns, right, strict=True)] for right in (rows["right"], [1] * len(rows))
     )
     rows = rows.assign(subtask=rows["paradigm"].map(lambda name: _subtask(task, name)), pred=preds)
     # The pipeline compares texts, so a pair of two equal sentences is right.
-    more = ["prob", "ratio"] if task.startswith("wug") else []
-    if more:
-        rows["ratio"] = pd.to_numeric(rows.get("ratio", pd.Series(dtype=float)), errors="coerce")
-        if rows["ratio"].isna().any():
-            raise InputError(f"{folder}: some items have no number 'ratio'. Get complete data, and remove this folder.")
-    return rows[["subtask", "pred", *more]].assign(right=np.equal(preds, golds)), metadata
+    return rows[["subtask", "pred"]].assign(right=np.equal(preds, golds)), metadata
 
 
 def _subtask(task: str, paradigm: str) -> str:
     """Return the name of a paradigm in a submission."""
-    if task.startswith("wug"):
-        return task
     if task == "entity_tracking":  # a file and a number of operations
         return "{}_{}_ops".format(*paradigm.rsplit("/", 1))
     return paradigm.removeprefix("comps_").replace("-", "_") if task == "comps" else paradigm
@@ -127,19 +114,15 @@ def _chosen(
 
 def accuracies_of(rows: pd.DataFrame) -> dict[str, float]:
     """Return the accuracy on each subtask, as a proportion. Their mean is the accuracy on the task."""
-    if "ratio" in rows:
-        groups = rows.groupby("subtask")
-        return {str(name): spearman(of["prob"].to_numpy(), of["ratio"].to_numpy()).value for name, of in groups}
     return {str(name): float(share) for name, share in rows.groupby("subtask")["right"].mean().items()}
 
 
 def collated(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return the predictions of a task (`judged`, in the order of the data) as in a submission."""
-    found, columns = {}, [name for name in ("pred", "prob") if name in rows]
-    for name, of in rows.groupby("subtask", sort=False):
-        records = enumerate(of[columns].to_dict("records"))
-        found[str(name)] = {"predictions": [{"id": f"{name}_{number}", **row} for number, row in records]}
-    return found
+    """Return the predictions of a task (subtask and pred, in the order of the data) as in a submission."""
+    return {
+        str(name): {"predictions": [{"id": f"{name}_{number}", "pred": pred} for number, pred in enumerate(preds)]}
+        for name, preds in rows.groupby("subtask", sort=False)["pred"]
+    }
 
 
 def finetuned(run: RunFolder, seed: int) -> pd.DataFrame:

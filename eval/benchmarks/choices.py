@@ -73,9 +73,7 @@ def _context_of(cell: Any, where: str, column: str) -> str:
 
 
 def _options_of(cells: list[Any], where: str, columns: Sequence[str]) -> list[str]:
-    """Return the options of an item: one per cell, or those of a single cell.
-
-    This cell is a list (in CSV, a JSON list), or a text in which tabs separate the options.
+    """Return the options of an item: one per cell, or those of a single cell with a list (in CSV, a JSON list).
 
     Empty cells at the end don't count, because items may have different numbers of options.
     """
@@ -84,7 +82,7 @@ def _options_of(cells: list[Any], where: str, columns: Sequence[str]) -> list[st
         try:
             cells = json.loads(cell) if isinstance(cell, str) else list(cell)
         except (TypeError, ValueError):
-            cells = cell.split("\t") if isinstance(cell, str) else [cell]
+            cells = [cell]
     while isinstance(cells, list) and len(cells) > 1 and is_empty(cells[-1]):
         cells = cells[:-1]
     if not isinstance(cells, list) or len(cells) < 2:

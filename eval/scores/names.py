@@ -26,8 +26,6 @@ _TITLES = {
     "syntaxgym": "SyntaxGym",
     "toy": "Toy English",
     "turblimp": "TurBLiMP",
-    "wug_adj": "WUG, adjectives",
-    "wug_past": "WUG, past tense",
     "zhoblimp": "ZhoBLiMP",
 }
 _ROUTINE = ("seed-", "per_paradigm-", "pairs-")  # parts that are usually left out, to keep names short

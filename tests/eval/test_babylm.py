@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import spearmanr
 
 from eval import load_scorer, submission
 from eval.babylm import run as babylm
@@ -18,7 +17,6 @@ from train.runs.folder import RunFolder
 
 PAIRS = {"one": [("w1 w3 w9 .", "w9 w3 w3 ."), ("w2 w6 .", "w6 w2 .")], "two": [("w5 w15 w45 .", "w5 w5 w5 .")]}
 CHECKPOINTS = {"chck_1M": 12_000, "chck_2M": 24_000, "chck_3M": 36_000}
-WUGS = [("w1 w3 w9", "w1 w3 w4", 0.9), ("w2 w6", "w2 w7", 0.0), ("w5 w15 w45", "w5 w15 w5", 0.25), ("w8 .", "w8 w9", 1)]
 READING = [("w1", "w3", ""), ("w1 w3", "w9", "w1"), ("", "w7", ""), ("None w2", "w6", "None")]
 AGES = {"w3": ["w1", "w2"], "w9": ["w1 w3", "w3"], "w4": ["w1"], "x": ["w1", "w2"]}
 
@@ -34,8 +32,6 @@ def write_data(data):
         for name, pairs in PAIRS.items():
             rows = [{"sentence_good": good, "sentence_bad": bad, "UID": name, "field": "f"} for good, bad in pairs]
             write_rows(data / folder / f"{name}.jsonl", rows)
-        wugs = [{"sentences": f"{one}\t{other}", "ratio": ratio} for one, other, ratio in WUGS]
-        write_rows(data / folder.partition("/")[0] / "wug_past_tense/wug_past_tense.jsonl", wugs)
     options = ["w9 w27 .", "w1 .", "w300 w300 ."]
     rows = [{"input_prefix": "w1 w3 ", "options": options, "numops": of} for of in (0, 0, 1)]
     write_rows(data / "full_eval/entity_tracking/move_contents.jsonl", rows)
@@ -107,20 +103,11 @@ def test_submission_has_the_chosen_texts_in_the_order_of_the_data(study, capsys)
     assert found["comps"] == {
         "wugs_dist_before": {"predictions": [{"id": f"wugs_dist_before_{n}", "pred": pred} for n in (0, 1)]}
     }
-    logits = np.array([nats(scorer, "", one) - nats(scorer, "", other) for one, other, _ in WUGS])
-    likelier["wug"] = [one if logit > 0 else other for logit, (one, other, _) in zip(logits, WUGS, strict=True)]
-    wugs = found["wug_past"]["wug_past"]["predictions"]
-    assert [(row["id"], row["pred"]) for row in wugs] == [(f"wug_past_{n}", likelier["wug"][n]) for n in range(4)]
-    assert [row["prob"] for row in wugs] == pytest.approx(1 / (1 + np.exp(-logits)), rel=1e-5)
-    assert not {"wug_adj", "ewok", "glue", "reading", "aoa"} & set(found)
+    assert not {"ewok", "glue", "reading", "aoa"} & set(found)
 
     table = pd.read_csv(folder / "reports/s/babylm/accuracies.csv").set_index(["revision", "task", "subtask"])
     right = np.mean([text == good for text, (good, _) in zip(likelier["one"], PAIRS["one"], strict=True)])
     assert table.loc[("main", "blimp", "one"), "accuracy"] == pytest.approx(100 * right)
-    rho = spearmanr(logits, [ratio for *_, ratio in WUGS]).statistic
-    assert table.loc[("main", "wug_past", "wug_past"), "accuracy"] == pytest.approx(100 * rho)
-    of_last = found["fast_eval_results"]["wug_past"][-1]  # the last snapshot is the exported model
-    assert of_last == {"wug_past": pytest.approx(rho)}
     fast = found["fast_eval_results"]["blimp"]
     assert [list(one) for one in fast] == [["one", "two"]] * 3
     of_snapshots = [table.loc[(name, "blimp", "one"), "accuracy"] / 100 for name in CHECKPOINTS]

@@ -18,7 +18,6 @@ EWOK = {"Domain": "weather", "Context1": "It rains.", "Context2": "It is dry.", 
 EWOK |= {"Target2": "The street is dusty.", "ContextDiff": "antonym"}
 BOXES = {"numops": 2, "input_prefix": "Box 0 contains the pen. Box 0 contains ", "example_id": 7}
 BOXES |= {"options": ["the pen.", "the cup.", "nothing.", "the hat.", "the key."]}
-WUG = {"sentences": "a gnu is gnuish. gnuishness\ta gnu is gnuish. gnuishity", "ratio": 0.25}
 GNU = {"prefix_acceptable": "a gnu", "prefix_unacceptable": "a gun", "property_phrase": "eats grass."}
 MORE = {"question": "Who barks?", "answers": ["the dog", "the cat", "the hen"], "right": 0}
 COLUMNS = "benchmark.columns={context:question,options:answers,label:right}"
@@ -37,8 +36,6 @@ def load(folder, rows, *overrides, name="choices", file="table.jsonl"):
         ("ewok", "weather.jsonl", EWOK, "weather", "weather",
          ["It rains. The street is wet.", "It rains. The street is dusty."]),
         ("comps", "comps_wugs.jsonl", GNU, "comps_wugs", "comps_wugs", ["a gnu eats grass.", "a gun eats grass."]),
-        ("wug_adj", "wug_adj_nominalization.jsonl", WUG, "wug_adj_nominalization", "wug_adj_nominalization",
-         WUG["sentences"].split("\t")),
         ("entity_tracking", "regular.jsonl", BOXES, "regular/2", "regular",
          [BOXES["input_prefix"] + option for option in BOXES["options"]]),
     ],

@@ -14,7 +14,7 @@ LANGUAGES = {
     "babylm_blimp": "en", "blimp": "en", "blimp_nl": "nl", "blimp_supplement": "en", "choices": None, "climp": "zh",
     "comps": "en", "entity_tracking": "en", "ewok": "en", "generated": "en", "hanzi": "zh", "jblimp": "ja",
     "local": None, "multiblimp": None, "rublimp": "ru", "sling": "zh", "syntaxgym": "en", "toy": "en",
-    "turblimp": "tr", "wug_adj": "en", "wug_past": "en", "zhoblimp": "zh",
+    "turblimp": "tr", "zhoblimp": "zh",
 }  # fmt: skip
 
 
