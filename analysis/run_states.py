@@ -36,6 +36,7 @@ class RunState:
     size: int = 0  # words of its sample; 0 for a pretrained model
     seed: int = 0
     scored_on: tuple[str, ...] = ()  # labels of benchmarks
+    tuned: tuple[tuple[str, str], ...] = ()  # for each fine-tuning, the name of its task, and "done" or "unfinished"
     reason: str = ""  # last lines of the errors that stopped it
     commands: tuple[str, ...] = ()  # commands that repeat the scoring that failed
     seen: int = 0  # words read so far
@@ -86,6 +87,7 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
     """Read the state of a run from its folder. Raises RunError if files are damaged."""
     files = run.scores("").glob("*/*.parquet")
     one.scored_on = tuple(sorted({path.parent.name for path in files if path.stem not in _NO_SCORES}))
+    one.tuned = tuple((path.parent.name, _tuned(path)) for path in sorted(run.path.glob("finetuned/*/seed-*")))
     one.mib = _mib(run.path)
     one.config = run.read_config()
     manifest = run.read_manifest()
@@ -113,6 +115,13 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
         one.commands = tuple(commands.get(label, usual + label.partition("+")[0]) for label in failures)
     else:
         one.state = "failed" if has_failed else "stopped"
+
+
+def _tuned(path: Path) -> str:
+    """Return "done" or "unfinished" for the folder of a fine-tuning. It is unfinished if its manifest is damaged."""
+    with suppress(RunError):
+        return DONE if RunFolder(path).done else "unfinished"
+    return "unfinished"
 
 
 def _mib(folder: Path) -> float:

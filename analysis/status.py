@@ -69,6 +69,8 @@ def report(folder: Path, states: Sequence[RunState]) -> Iterator[str | Table]:
     yield " · ".join([str(folder), f"runs: {len(states)}", *counts])
     if scores := Counter(label for one in states for label in one.scored_on):
         yield "scored on " + ", ".join(f"{name} ({plural(count, 'run')})" for name, count in sorted(scores.items()))
+    if tuned := Counter(one for state in states for one in state.tuned):
+        yield "fine-tuned on " + ", ".join(f"{task} ({count} {of})" for (task, of), count in sorted(tuned.items()))
     yield ""
     yield table(states)
     for state, of in by_state.items():

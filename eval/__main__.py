@@ -49,7 +49,7 @@ def score_pretrained(configs: Sequence[EvalConfig]) -> None:
     Raises RunError at the end if some revisions could not be scored.
     """
     from eval.run import add_pretrained, check_benchmark, score_or_report, score_run
-    from eval.scorers.pretrained import revisions
+    from train.models.pretrained import revisions
 
     config = configs[0]
     assert isinstance(config.model, PretrainedConfig)

@@ -22,17 +22,14 @@ from eval.tracking import track_scores
 from pairscale import COMMANDS
 from pairscale.command.board import Board, Ended
 from pairscale.command.line import current
-from pairscale.command.schemas import yaml_of
 from pairscale.console import print_text
 from pairscale.errors import ConfigError, InputError, RunError, StoreError, WriteError
-from pairscale.files import write_text
 from pairscale.progress import report_result, result_so_far, shown, take_result
 from pairscale.sizes import plural
 from pairscale.tables import print_table
-from train.config import config_digest
 from train.models.config import PretrainedConfig
+from train.run import record_pretrained
 from train.runs.folder import DONE, RunFolder, study_runs
-from train.runs.provenance import versions
 from train.sweeps import is_requested
 
 if TYPE_CHECKING:
@@ -54,12 +51,9 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
     from eval.scorers.load import pretrained_scorer
 
     scorer = pretrained_scorer(config.model, Execution.of(config))
-    run = RunFolder.of(config)
-    with run.locked():
-        write_text(run.config, yaml_of(config))
-        digests = {"digest": scorer.digest, "tokenizer_digest": scorer.tokenizer_digest}
-        trained = {"step": config.model.step, "tokens": config.model.tokens, "tokenizer_path": scorer.tokenizer_path}
-        run.update_manifest(status=DONE, config_digest=config_digest(config), versions=versions(), **digests, **trained)
+    digests = {"digest": scorer.digest, "tokenizer_digest": scorer.tokenizer_digest}
+    trained = {"step": config.model.step, "tokens": config.model.tokens, "tokenizer_path": scorer.tokenizer_path}
+    run = record_pretrained(config, **digests, **trained)
     if scorer.tokenizer_path:
         _say(f"{run.path.name}: the model's folder has no tokenizer. The one in {scorer.tokenizer_path} is used.")
     return run, scorer

@@ -130,6 +130,9 @@ class FinetuneConfig(RootConfig):
 
     precision: Precision
     task: TaskConfig
+    # A pretrained model; if it is another kind, the models of the study's runs are fine-tuned.
+    model: ModelConfig = field(metadata=NOT_IN_DIGEST)
+    logger: LoggerConfig = field(metadata=NOT_IN_DIGEST)
     trainer: TrainerConfig = field(metadata=NOT_IN_DIGEST)
     run: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # one run of the study; null: all of them
     dry_run: bool = field(metadata=NOT_IN_DIGEST)

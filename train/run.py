@@ -16,7 +16,7 @@ from pairscale.progress import report_result, result_so_far
 from pairscale.schema import read_json
 from pairscale.sizes import clock, written
 from train.config import RunConfig, config_digest
-from train.runs.folder import FAILED, GRID, UNFINISHED, MetricsFile, RunFolder, exported_validation, numbers
+from train.runs.folder import DONE, FAILED, GRID, UNFINISHED, MetricsFile, RunFolder, exported_validation, numbers
 from train.runs.labels import describe_nearest_run
 from train.runs.provenance import git_state, job_of, versions
 from train.trackers.tracker import Tracker, tracked
@@ -66,6 +66,15 @@ def train_run(config: RunConfig, corpus: Corpus, check: Callable[[], object] | N
                 _track_result(tracker, config, folder)
     _report(config, folder)
     return folder
+
+
+def record_pretrained(config: RunConfig, **about: Any) -> RunFolder:
+    """Write the run folder of a pretrained model, with `about` in its manifest. Raises RunInUse if it is in use."""
+    run = RunFolder.of(config)
+    with run.locked():
+        write_text(run.config, yaml_of(config))
+        run.update_manifest(status=DONE, config_digest=config_digest(config), versions=versions(), **about)
+    return run
 
 
 def _report(config: RunConfig, folder: RunFolder) -> None:

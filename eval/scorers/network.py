@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from eval.scorers.base import Execution
 from eval.scorers.causal_models import CausalModel
 from eval.scorers.trees import Forest, Ids, forests
-from pairscale.errors import ConfigError, InputError, PairscaleError, RunError, error_line
+from pairscale.errors import ConfigError, InputError, PairscaleError, error_line
 from train.loop.device import without_gradients
 from train.models.base import State, ancestors
 from train.models.huggingface import (
@@ -28,6 +27,7 @@ from train.models.huggingface import (
     softmax_of,
 )
 from train.models.loss import all_logprobs, token_logprobs
+from train.models.pretrained import check_finite, weights_digest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -272,21 +272,3 @@ def vocabulary_size(model: PreTrainedModel) -> int:
     except (AttributeError, NotImplementedError):  # some models don't implement this method
         return size
     return min(size, int(getattr(embeddings, "num_embeddings", size)))
-
-
-def weights_digest(model: nn.Module) -> str:
-    """Return a SHA-256 digest of the names, types and values of all weights. It doesn't depend on the model's files."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
-
-
-def check_finite(model: nn.Module, name: str) -> None:
-    """Raise RunError if weights are NaN or infinite, because the scores would be meaningless."""
-    for parameter, weight in model.named_parameters():
-        if weight.is_floating_point() and not bool(weight.isfinite().all()):
-            raise RunError(
-                f"{name}: the weights {parameter} contain NaN or infinite values. Train or download the model again."
-            )

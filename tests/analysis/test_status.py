@@ -102,6 +102,20 @@ def test_the_report_has_marks_times_costs_reasons_and_commands(study):
     assert not any(line.startswith("left:") for line in lines_of(path, requested))
 
 
+def test_the_report_counts_fine_tunings(study):
+    path, folders, requested = study
+    assert not any("fine-tuned" in line for line in lines_of(path, requested))
+    for number, (task, state) in enumerate([("rte", "done"), ("rte", "unfinished"), ("rte", "done"), ("wsc", "done")]):
+        tuned = folders[number % 2].finetuned(task, number)
+        tuned.path.mkdir(parents=True)
+        tuned.update_manifest(status=state)
+    tuned = folders[0].finetuned("wsc", 9)
+    tuned.path.mkdir(parents=True)
+    tuned.manifest.write_text("{")
+    tasks = "rte (2 done), rte (1 unfinished), wsc (1 done), wsc (1 unfinished)"
+    assert f"fine-tuned on {tasks}" in lines_of(path, requested)
+
+
 def test_a_run_counts_as_scored_once_all_requested_benchmarks_are(study):
     path, folders, requested = study
     first = folders[0].path.name

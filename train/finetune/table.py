@@ -18,6 +18,7 @@ from pairscale.command.schemas import nearest
 from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.schema import parse_json
 from train.config import TaskConfig
+from train.finetune.pretrained import PretrainedModel
 from train.runs.model_folder import LoadedModel
 
 Row = tuple[str, str, str]  # first text, second text ("" if the task has none), label
@@ -40,13 +41,13 @@ class Items:
     classes: Tensor  # (N,) int64
     cut: int  # number of rows whose texts were too long
     masked: bool  # for a masked model, whose classifier reads the first token instead of the last
+    padding: int
 
     def batch(self, rows: Sequence[int]) -> Batch:
         """Return the batch of these rows."""
         chosen = [self.ids[row] for row in rows]
         length = max(map(len, chosen))
-        padding = PAD if self.masked else EOS
-        tokens = torch.tensor([ids + [padding] * (length - len(ids)) for ids in chosen])
+        tokens = torch.tensor([ids + [self.padding] * (length - len(ids)) for ids in chosen])
         places = torch.tensor([0 if self.masked else len(ids) - 1 for ids in chosen])
         return Batch(tokens, places, self.classes[rows])
 
@@ -93,14 +94,26 @@ def labels_of(task: TaskConfig, train: Sequence[Row], valid: Sequence[Row]) -> l
     return labels
 
 
-def encode(table: Sequence[Row], labels: Sequence[str], loaded: LoadedModel, task: TaskConfig) -> Items:
+def encode(
+    table: Sequence[Row], labels: Sequence[str], loaded: LoadedModel | PretrainedModel, task: TaskConfig
+) -> Items:
     """Return a table as a model reads it: with the tokens of the tokenizer.json in the model's folder.
 
-    Each text follows an `<eos>`, as in training. For a masked model, another one ends the input. Inputs that are longer
-    than `task.tokens`, or than the model can read, are cut as transformers does (truncation="longest_first").
+    Each text follows an `<eos>`, as in training. For a masked model, another one ends the input. Pretrained models read
+    the special tokens that their tokenizers add, as in BabyLM's pipeline (GPT-2's adds none). Inputs that are longer
+    than `task.tokens`, or than the model can read, are cut as transformers does (truncation="longest_first"). Raises
+    InputError if a pretrained model's tokenizer finds no tokens in a row.
     """
-    masked, added = loaded.masked, SPECIAL_TOKENS if loaded.masked else 0  # tokens with lower ids than the tokenizer's
-    longest = min(task.tokens, loaded.model.positions or task.tokens)
+    classes = torch.tensor([labels.index(row[2]) for row in table])
+    longest, masked = min(task.tokens, loaded.model.positions or task.tokens), loaded.masked
+    if isinstance(loaded, PretrainedModel):
+        texts = [[row[place] for row in table] for place in range(1 if task.second is None else 2)]
+        cut = sum(len(ids) > longest for ids in loaded.tokenizer(*texts, verbose=False)["input_ids"])
+        ids = loaded.tokenizer(*texts, truncation="longest_first", max_length=longest)["input_ids"]
+        if [] in ids:
+            raise InputError(f"Row {ids.index([]) + 1} of a table has no tokens. Remove rows with empty texts.")
+        return Items(ids, classes, cut, masked, loaded.model.pad or 0)
+    added = SPECIAL_TOKENS if masked else 0  # tokens with lower ids than the tokenizer's
     room = longest - (1 if task.second is None else 2) - masked
     ids, cut = [], 0
     for row in table:
@@ -112,4 +125,4 @@ def encode(table: Sequence[Row], labels: Sequence[str], loaded: LoadedModel, tas
             first, second = first[: limits[0]], second[: limits[1]]
         eos = [EOS + added]
         ids.append(eos + first + (eos + second if task.second is not None else []) + (eos if masked else []))
-    return Items(ids, torch.tensor([labels.index(row[2]) for row in table]), cut, masked)
+    return Items(ids, classes, cut, masked, PAD if masked else EOS)

@@ -34,8 +34,9 @@ from train.loop.preemption import Preemption
 from train.loop.state import TrainState, write_checkpoint
 from train.models.base import LanguageModel
 from train.models.huggingface import HuggingFaceModel
-from train.runs.folder import DONE, MetricsFile, RunFolder
+from train.runs.folder import DONE, MetricsFile, RunFolder, numbers
 from train.runs.provenance import cost
+from train.trackers.tracker import Tracker
 
 COLUMNS = ("step", "epoch", "lr", "train_nats_per_row", "accuracy", "mcc", "f1")  # of metrics.csv
 Integers = npt.NDArray[np.int64]
@@ -134,6 +135,7 @@ class FineTuning(L.LightningModule):
         self.metrics = MetricsFile(folder.metrics, COLUMNS)
         self.preemption = Preemption(Ranks())
         self.activity: Activity  # set when training begins
+        self.tracker: Tracker  # likewise
         self.earlier: Mapping[str, Any] = folder.read_manifest()  # of earlier attempts
         self.used = ("cpu", 1, 1)  # kind of device, number of devices, number of threads
         self.started = time.monotonic()
@@ -199,6 +201,8 @@ class FineTuning(L.LightningModule):
         classes, predicted = self.valid.classes.numpy(), self.predict()
         values = classification_metrics(classes, predicted, len(self.labels))
         self.metrics.add(step, {"epoch": epoch, "lr": self.state.rate, "train_nats_per_row": loss, **values})
+        for row in self.metrics.rows:  # the tracker keeps those that it doesn't have
+            self.tracker.log(numbers(row))
         self.activity.detail = f"epoch {epoch} of {self.task.epochs}: {metric} {values[metric]:.3f}"
         if self.state.best is None or values[metric] > self.state.best:
             self.state.best = values[metric]

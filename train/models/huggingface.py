@@ -58,6 +58,14 @@ class HuggingFaceModel(LanguageModel):
                 )
             self.train()
 
+    @classmethod
+    def of(cls, network: PreTrainedModel, pad: int | None) -> HuggingFaceModel:
+        """Wrap a network that was trained elsewhere. `pad` is the id of its padding, or None if it is causal."""
+        model = cls.__new__(cls)
+        nn.Module.__init__(model)
+        model.network, model.pad, model.positions = network, pad, most_positions(network)
+        return model
+
     @property
     def _on_meta(self) -> bool:
         return any(weight.is_meta for weight in self.parameters())  # XLNet always creates some on the CPU

@@ -1,4 +1,4 @@
-"""Write training curves over words seen for TensorBoard (logger=tensorboard), to `tensorboard` in the run folder."""
+"""Write training curves for TensorBoard (logger=tensorboard), to `tensorboard` in the job's folder."""
 
 from functools import cached_property
 from importlib.util import find_spec
@@ -15,7 +15,7 @@ class TensorBoardTracker(Tracker):
     def __init__(self, logger: LoggerConfig, job: Job):
         """Prepare to write. Raises ConfigError, before a run begins its work, if TensorBoard is not installed."""
         super().__init__(logger, job)
-        if job.kind == "train" and find_spec("tensorboard") is None:
+        if job.kind in ("train", "finetune") and find_spec("tensorboard") is None:
             raise ConfigError('logger=tensorboard: TensorBoard is not installed. Run: pip install -e ".[tensorboard]"')
 
     @cached_property
@@ -29,7 +29,7 @@ class TensorBoardTracker(Tracker):
 
     def log(self, point: dict[str, float]) -> None:
         for name, value in point.items():
-            self._writer.add_scalar(name, value, point["words_seen"])
+            self._writer.add_scalar(name, value, point[self.job.x])
 
     def finish(self, failed: bool) -> None:
         if "_writer" in self.__dict__:

@@ -47,12 +47,13 @@ class LoggerConfig:
 class Job:
     """The work to track, which is a command's work on one run or, for the analysis, on one study."""
 
-    kind: Literal["train", "eval", "analysis"]
-    name: str  # run id, or name of the study
+    kind: Literal["train", "finetune", "eval", "analysis"]
+    name: str  # run id (with task and seed of fine-tuning), or name of the study
     study: str | None
     folder: Path  # folder that a tracker may write to
     config: Mapping[str, Any]  # values that distinguish it from other jobs
     tags: tuple[str, ...] = ()
+    x: str = "words_seen"  # the key of a point's x
 
 
 class Tracker:
@@ -61,7 +62,7 @@ class Tracker:
     Methods may raise any error: `tracked` reports the first one, and the job continues without its tracker.
     """
 
-    words_seen = -1.0  # words seen at the last point that the service has
+    reached = -1.0  # x of the last point that the service has
 
     def __init__(self, logger: LoggerConfig, job: Job):
         """Begin or continue to track a job. Raises PairscaleError if the user has to change the configuration."""
@@ -69,7 +70,7 @@ class Tracker:
         self.job = job
 
     def log(self, point: dict[str, float]) -> None:
-        """Add a new point to the curves whose names are its keys. Its x is the value of words_seen."""
+        """Add a new point to the curves whose names are its keys. Its x is the value of job.x (words_seen)."""
 
     def summarise(self, values: Mapping[str, Any]) -> None:
         """Set values of the whole job by name, replacing earlier ones. A value may be a DataFrame."""
@@ -134,9 +135,9 @@ class _Guarded:
         def call(*arguments: Any, **options: Any) -> None:
             if method == "log":
                 (point,) = arguments
-                if point["words_seen"] <= self._inner.words_seen:
+                if point[self.job.x] <= self._inner.reached:
                     return
-                self._inner.words_seen = point["words_seen"]
+                self._inner.reached = point[self.job.x]
             if self._lost and method != "finish":
                 return
             try:

@@ -2,6 +2,7 @@
 
     job        name in W&B        contents
     train      <run id> train     configuration, curves over words seen, sizes and speeds
+    finetune   <run id> <task> ...  loss and measures after each epoch, over steps
     eval       <run id> eval      accuracies and measures
     analysis   <study> analysis   learning curves and slopes
 
@@ -85,11 +86,11 @@ class WandbTracker(Tracker):
                 raise RunError(
                     f"logger=wandb: {reason.rstrip('.')}. To track without a network, use logger.mode=offline."
                 ) from None
-            if job.kind == "train":
-                self.run.define_metric("words_seen")
-                self.run.define_metric("*", step_metric="words_seen")
+            if job.kind in ("train", "finetune"):
+                self.run.define_metric(job.x)
+                self.run.define_metric("*", step_metric=job.x)
             # Online, the summary of a resumed run contains the last point of its curves.
-            self.words_seen = float(self.run.summary.get("words_seen", -1))  # type: ignore[no-untyped-call]
+            self.reached = float(self.run.summary.get(job.x, -1))  # type: ignore[no-untyped-call]
             self._environment = stack.pop_all()
 
     def log(self, point: dict[str, float]) -> None:

@@ -14,7 +14,7 @@ from eval.__main__ import score_pretrained
 from eval.scorers.base import Execution
 from eval.scorers.load import load_scorer
 from eval.scorers.network import weights_digest
-from eval.scorers.pretrained import load_pretrained, revisions
+from eval.scorers.pretrained import load_pretrained
 from eval.scorers.tokens import HubTokens, score_settings
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
@@ -28,6 +28,7 @@ from tests.support.small_pretrained import (
     word_pieces,
 )
 from train.models.config import PretrainedConfig
+from train.models.pretrained import revisions
 
 
 @pytest.fixture
