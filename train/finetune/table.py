@@ -26,7 +26,7 @@ _COLUMN = re.compile(r"\{([^{}]+)\}")
 
 
 class Batch(NamedTuple):
-    """Inputs (B, T) int64, padded on the right, the place in each that the classifier reads (B,), and classes (B,)."""
+    """Inputs (B, T) int64, padded on the right, the place of the last token of each (B,), and classes (B,)."""
 
     tokens: Tensor
     places: Tensor
@@ -40,7 +40,6 @@ class Items:
     ids: list[list[int]]
     classes: Tensor  # (N,) int64
     cut: int  # number of rows whose texts were too long
-    masked: bool  # for a masked model, whose classifier reads the first token instead of the last
     padding: int
 
     def batch(self, rows: Sequence[int]) -> Batch:
@@ -48,7 +47,7 @@ class Items:
         chosen = [self.ids[row] for row in rows]
         length = max(map(len, chosen))
         tokens = torch.tensor([ids + [self.padding] * (length - len(ids)) for ids in chosen])
-        places = torch.tensor([0 if self.masked else len(ids) - 1 for ids in chosen])
+        places = torch.tensor([len(ids) - 1 for ids in chosen])
         return Batch(tokens, places, self.classes[rows])
 
 
@@ -112,7 +111,7 @@ def encode(
         ids = loaded.tokenizer(*texts, truncation="longest_first", max_length=longest)["input_ids"]
         if [] in ids:
             raise InputError(f"Row {ids.index([]) + 1} of a table has no tokens. Remove rows with empty texts.")
-        return Items(ids, classes, cut, masked, loaded.model.pad or 0)
+        return Items(ids, classes, cut, loaded.model.pad or 0)
     added = SPECIAL_TOKENS if masked else 0  # tokens with lower ids than the tokenizer's
     room = longest - (1 if task.second is None else 2) - masked
     ids, cut = [], 0
@@ -125,4 +124,4 @@ def encode(
             first, second = first[: limits[0]], second[: limits[1]]
         eos = [EOS + added]
         ids.append(eos + first + (eos + second if task.second is not None else []) + (eos if masked else []))
-    return Items(ids, classes, cut, masked, PAD if masked else EOS)
+    return Items(ids, classes, cut, PAD if masked else EOS)

@@ -159,7 +159,7 @@ def test_logits_read_the_first_or_the_last_token_and_no_padding(study, model):
     items = encode(read_table(task.valid, task), ["0", "1"], of, task)
     classifier = Classifier(of.model, 2, 0.1).eval()
     batch = items.batch(range(8))
-    assert batch.places.tolist() == [0 if of.masked else len(ids) - 1 for ids in items.ids[:8]]
+    assert batch.places.tolist() == [len(ids) - 1 for ids in items.ids[:8]]
     with torch.no_grad():
         together = classifier(batch.tokens, batch.places)
         for row in range(8):
