@@ -174,7 +174,7 @@ def _submit(run: RunFolder, parts: Sequence[Part], table: pd.DataFrame, folder: 
         },
     }
     if parts[0][1].scoring.snapshots:
-        predictions["fast_eval_results"] = list(shares.values())
+        predictions["fast_eval_results"] = [{name: of[name] for name, of in found.items()} for found in shares.values()]
         if lacking := [name for name, of in shares.items() if not of]:
             missing = f"there are no results at some checkpoints ({first_few(lacking, 5)})"
             say(f"{run.path.name}: {missing}", "Incomplete:", "yellow")
