@@ -21,7 +21,7 @@ from eval.config import BabylmConfig, EvalConfig, score_label
 from eval.run import score_study
 from eval.scores.files import read_metadata, score_path
 from eval.scores.table import WIDTH
-from eval.submission import TASKS, Task
+from eval.submission import MAIN, TASKS, Task
 from pairscale.command.compose import compose
 from pairscale.command.line import Line, current
 from pairscale.command.main import main
@@ -31,7 +31,6 @@ from pairscale.files import write_text
 from pairscale.tables import filled_table, print_table, write_csv
 from train.runs.folder import RunFolder, study_runs
 
-MAIN = "main"  # the revision of a finished model; snapshots that no track asks for have none
 # Accuracies are in percent. `items` is empty for scores of reading times, which are shares of the variance, in percent,
 # and for ages of acquisition, where the score is a correlation times 100.
 COLUMNS = ["run", "revision", "words_seen", "task", "subtask", "items", "accuracy"]
@@ -73,8 +72,7 @@ def run(config: BabylmConfig) -> None:
     folder = Path(config.paths.reports) / config.study / "babylm"
     done = [one for one in study_runs(config.paths.runs, config.study) if one.done]
     if config.track == "multilingual":
-        scored = [(part.task, score_label(part.config.benchmark, part.config.policy)) for part in parts]
-        multilingual.report(done, scored, config.seed, folder / "multilingual")
+        multilingual.report(done, parts, folder / "multilingual")
         return
     table = pd.concat([_submit(one, config, parts, folder / one.path.name) for one in done], ignore_index=True)
     write_csv(folder / "accuracies.csv", table)
@@ -111,7 +109,8 @@ def _configuration(config: BabylmConfig, task: Task, suffix: str, folder: Path) 
     words = (f"benchmark={task.benchmark}", f"method=[{','.join(task.methods)}]")
     whole: EvalConfig = compose("eval", Line(words, current().folders))
     shared = {key.name: getattr(config, key.name) for key in dataclasses.fields(config) if hasattr(whole, key.name)}
-    shared["scoring"] = dataclasses.replace(config.scoring, snapshots=bool(suffix))
+    has_snapshots = bool(suffix) if config.track != "multilingual" else config.scoring.snapshots
+    shared["scoring"] = dataclasses.replace(config.scoring, snapshots=has_snapshots)
     changed: dict[str, Any] = {"path": str(folder), "dataset": None, "subset": None, "split": None}
     changed |= {"name": task.benchmark + suffix}
     changed |= multilingual.settings(task, folder) if config.track == "multilingual" else {}

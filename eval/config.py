@@ -139,7 +139,7 @@ class FetchConfig(RootConfig):
 class BabylmConfig(RootConfig):
     """Configuration of `python -m eval.babylm`. `seed` draws the winners of ties, and chooses fine-tuned models."""
 
-    # Which checkpoints a submission needs: up to 100M words, or up to 1,000M. The track multilingual has none.
+    # Which checkpoints a submission needs: up to 100M words, or up to 1,000M (strict and multilingual).
     track: Literal["strict-small", "strict", "multilingual"]
     languages: list[Literal["eng", "nld", "zho"]] | None = None  # of the track multilingual; null: those with data
     evaluation_data: str  # the challenge's folder evaluation_data, with full_eval and fast_eval, or multilingual

@@ -33,6 +33,7 @@ CHECKPOINTS = {
     track: {f"chck_{number}M": number * 10**6 for number in (*range(1, 10), *range(10, 101, 10), *more)}
     for track, more in {"strict-small": (), "strict": range(200, 1001, 100)}.items()
 }
+MAIN = "main"  # the revision of a finished model; snapshots that no track asks for have none
 NEAR = 0.04  # a checkpoint's number of words may differ by this share from the number that is asked for
 _KEY = ["paradigm", "pair_id"]
 
@@ -50,7 +51,7 @@ class Task(NamedTuple):
     methods: tuple[str, str] = ("lp", "pll")  # for causal and for masked models
 
 
-_MEANS = ("mean_lp", "mean_pll")
+MEANS = ("mean_lp", "mean_pll")  # log-probabilities per token
 PIQA = ("global_piqa_parallel", "global_piqa_nonparallel")
 TASKS = (
     Task("blimp", "BLiMP", "babylm_blimp", "blimp_filtered", "blimp_fast", 59_875, 13_400),
@@ -58,8 +59,8 @@ TASKS = (
     Task("ewok", "EWoK", "ewok", "ewok_filtered", "ewok_fast", 7_618, 1_100),
     Task(ENTITIES, "Entities", "entity_tracking", "entity_tracking", "entity_tracking_fast", 6_780, 2_238),
     Task("comps", "COMPS", "comps", "comps", None, 91_028),
-    Task(PIQA[0], "PIQA (4)", PIQA[0], PIQA[0], PIQA[0], 103, 103, _MEANS),
-    Task(PIQA[1], "PIQA (2)", PIQA[1], PIQA[1], PIQA[1], 100, 100, _MEANS),
+    Task(PIQA[0], "PIQA (4)", PIQA[0], PIQA[0], PIQA[0], 103, 103, MEANS),
+    Task(PIQA[1], "PIQA (2)", PIQA[1], PIQA[1], PIQA[1], 100, 100, MEANS),
 )
 
 

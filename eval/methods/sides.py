@@ -44,8 +44,13 @@ class Side:
 
     @cached_property
     def unk(self) -> Counts:
-        """The number (P,) of <unk> tokens."""
-        return np.asarray([score.unk.sum() for score in self.scores], dtype=np.int64)
+        """The number (P,) of <unk> tokens, without blanks before a text, which lm-evaluation-harness puts there."""
+        counts = np.asarray([score.unk.sum() for score in self.scores], dtype=np.int64)
+        for pair in np.flatnonzero(counts).tolist():
+            score, text = self.scores[pair], self._texts[pair]
+            blanks = len(text) - len(text.lstrip())
+            counts[pair] -= (score.unk & (score.spans.reshape(-1, 2)[:, 1] <= blanks)).sum()
+        return counts
 
     @cached_property
     def unigram_lp(self) -> FloatArray:

@@ -12,7 +12,8 @@ from pairscale.errors import InputError
 
 LANGUAGES = {
     "babylm_blimp": "en", "blimp": "en", "blimp_nl": "nl", "blimp_supplement": "en", "choices": None, "climp": "zh",
-    "comps": "en", "entity_tracking": "en", "ewok": "en", "generated": "en", "hanzi": "zh", "jblimp": "ja",
+    "comps": "en", "entity_tracking": "en", "ewok": "en", "generated": "en", "global_piqa_nonparallel": "en",
+    "global_piqa_parallel": "en", "hanzi": "zh", "jblimp": "ja",
     "local": None, "mubench": "en", "multiblimp": None, "rublimp": "ru", "sling": "zh", "syntaxgym": "en", "toy": "en",
     "turblimp": "tr", "xcomps": "nl", "zhoblimp": "zh",
 }  # fmt: skip
