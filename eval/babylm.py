@@ -106,7 +106,8 @@ def _parts(config: BabylmConfig) -> list[Part]:
 
 def _configuration(config: BabylmConfig, task: Task, suffix: str, folder: Path) -> EvalConfig:
     """Return the configuration that scores a task as the challenge's pipeline does."""
-    words = (f"benchmark={task.benchmark}", f"method=[{','.join(task.methods)}]")
+    methods = dict.fromkeys(("lp", "pll", *task.methods))  # a report reads lp and pll by default
+    words = (f"benchmark={task.benchmark}", f"method=[{','.join(methods)}]")
     whole: EvalConfig = compose("eval", Line(words, current().folders))
     shared = {key.name: getattr(config, key.name) for key in dataclasses.fields(config) if hasattr(whole, key.name)}
     has_snapshots = bool(suffix) if config.track != "multilingual" else config.scoring.snapshots
