@@ -52,7 +52,7 @@ def analyse(config: AnalysisConfig) -> None:
     for results in benchmarks:
         with quiet.status(f"{results.name}: fitting curves"):
             part = part_of(results)
-        print_part(console, quiet, part)
+        print_part(console, quiet, part, parts)
         print_slopes(console, results.slopes, config.analysis.confidence)
         with quiet.status(f"{results.name}: making tables and figures"):
             part.exhibits = list(exhibits(results, sections))
@@ -118,10 +118,11 @@ def read_benchmarks(config: ResultsCommand, studies: Studies | None) -> list[Ben
     return found
 
 
-def print_part(console: Console, quiet: Console, part: Part) -> None:
-    """Print the notes, the lead and the findings of a part."""
+def print_part(console: Console, quiet: Console, part: Part, earlier: Sequence[Part] = ()) -> None:
+    """Print the notes, the lead and the findings of a part. Notes of earlier parts aren't repeated."""
     for note in part.notes:
-        print_text(quiet, note, "note", "yellow")
+        if not any(note in one.notes for one in earlier):
+            print_text(quiet, note, "note", "yellow")
     print_text(console, f"{part.name}: {part.lead}", style="bold")
     for subject, text in part.findings:
         print_text(console, with_minus_signs(f"{subject}: {text}" if subject else text))

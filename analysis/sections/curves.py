@@ -164,7 +164,7 @@ def extent(results: BenchmarkResults) -> str:
     pairs = table.groupby("paradigm", sort=False)["pairs"].first()
     known = len(pairs) and pairs.notna().all()
     items = "choices" if results.has_choices else "minimal pairs"
-    number = f" ({int(pairs.sum()):,} {items} in {len(pairs)} paradigms)" if known else ""
+    number = f" ({int(pairs.sum()):,} {items} in {plural(len(pairs), 'paradigm')})" if known else ""
     largest = size_text(sizes[-1], results.unit)
     over = f"{size_text(sizes[0])} to {largest}" if len(sizes) > 1 else largest
     corpora = results.runs["corpus"].dropna().astype(str).unique().tolist() if "corpus" in results.runs else []

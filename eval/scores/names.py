@@ -14,9 +14,12 @@ _TITLES = {
     "entity_tracking": "Entity tracking",
     "ewok": "EWoK",
     "generated": "Generated pairs",
+    "global_piqa_nonparallel": "Global PIQA (nonparallel)",
+    "global_piqa_parallel": "Global PIQA (parallel)",
     "hanzi": "Hanzi",
     "jblimp": "JBLiMP",
     "minimal_pairs": "minimal pairs",
+    "mubench": "MuBench",
     "multiblimp": "MultiBLiMP",
     "neg": "NEG-136",
     "ratings": "Ratings",
@@ -26,6 +29,7 @@ _TITLES = {
     "syntaxgym": "SyntaxGym",
     "toy": "Toy English",
     "turblimp": "TurBLiMP",
+    "xcomps": "XCOMPS",
     "zhoblimp": "ZhoBLiMP",
 }
 _ROUTINE = ("seed-", "per_paradigm-", "pairs-")  # parts that are usually left out, to keep names short
