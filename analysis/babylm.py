@@ -116,7 +116,7 @@ def _panels(studies: Studies, rows: pd.DataFrame, looks: pd.DataFrame, confidenc
     chance = {task.title: tie_and_chance(studies, folders[task.benchmark])[1] for task in tasks}
     charts: dict[str, Draw] = {}
     for name, of_task in units.groupby("name", sort=False):
-        axis = Axis("Share of the variance" if name in ("SPR", "Eye") else "Value", ".3~f")
+        axis = Axis("Share of the variance" if name in ("SPR", "Eye") else "Value", ".4~f")
         charts[str(name)] = partial(line_chart, of_task, "value", axis, looks, unit="words seen", heading=str(name))
         if name in chance:
             draw = partial(curve_chart, units, lines, looks, levels, unit=("task", str(name)))
