@@ -43,6 +43,7 @@ START_SECONDS = 3.0  # time to read the corpus, write checkpoints and export the
 BACKWARD = 1.5  # peak memory of a backward pass, relative to the tensors saved for it (measured on a CPU)
 READING = 3  # speed of reading relative to training, used if only the speed of training is known
 MEASURED_SECONDS = 0.5  # shortest time for which steps are measured
+MEASURED_TOKENS = 2048  # most tokens per measured step on a CPU, as a login node may lack the memory for a whole batch
 # For n-gram models of English words, measured on two cores.
 NGRAM_TOKENS_PER_SECOND = {"estimating": 250_000, "scoring": 300_000}
 NGRAM_BYTES, ARPA_BYTES = 11, 42  # bytes per n-gram in model.kenlm, and in temporary files during estimation
@@ -248,6 +249,8 @@ def _speeds(config: RunConfig, model: LanguageModel, shape: tuple[int, int]) -> 
     device = torch.device("cuda" if config.trainer.accelerator != "cpu" and torch.cuda.is_available() else "cpu")
     model.to(device)
     optimizer = config.recipe.optimizer(model.parameters())
+    if device.type == "cpu":
+        shape = min(shape[0], max(1, MEASURED_TOKENS // shape[1])), shape[1]
     # Word frequencies hardly affect the speed, but a single repeated token would make the softmax too fast.
     tokens = torch.randint(model.vocabulary, shape, device=device)
     autocast = torch.autocast(device.type, dtype=torch.bfloat16, enabled=config.precision == "bf16")
