@@ -19,9 +19,9 @@ from analysis.report.labels import display_names, renamed
 from analysis.report.write import Part
 from analysis.study.long_table import tie_and_chance
 from analysis.study.run_folders import Studies
-from eval.submission import NEAR, TASKS
+from eval.submission import GLUE, MAIN, NEAR, TASKS
 
-COLUMNS, MAIN = ["run", "revision", "words_seen", "task", "subtask", "accuracy"], "main"  # eval/babylm.py loads torch
+COLUMNS = ["run", "revision", "words_seen", "task", "subtask", "accuracy"]  # eval/babylm.py loads torch
 Draw = Callable[[], Chart]
 TITLES = {task.name: task.title for task in TASKS} | {"spr": "SPR", "rt": "Eye", "glue": "GLUE"}
 
@@ -64,6 +64,9 @@ def _read_tasks(studies: Studies, config: AnalysisConfig) -> pd.DataFrame:
     runs = renamed(runs, display_names(list(runs["curve"].unique()), options.labels), options.order)
     scores = pd.concat(parts[1:] or parts, ignore_index=True).merge(runs[["study", "run"]])
     scores["task"] = scores["task"].mask(scores["task"] == "reading", scores["subtask"]).replace(TITLES)
+    # A mean over some of GLUE's tasks can't be compared with others.
+    of_run = scores.groupby(["study", "run", "task"])["subtask"].transform("nunique")
+    scores = scores[(scores["task"] != "GLUE") | (of_run == len(GLUE))]
     keys, kind = ["study", "run", "revision", "words_seen"], [scores["revision"] == MAIN, scores["task"]]
     models = scores.groupby(keys, dropna=False).ngroup()
     counts = models.groupby([*kind, scores["subtask"]]).transform("nunique")

@@ -105,8 +105,9 @@ def read_benchmarks(config: ResultsCommand, studies: Studies | None) -> list[Ben
     if isinstance(config, AnalysisConfig) and config.people:
         people = read_people(listed(config.people), table, config.questionnaire, options.confidence, config.paths.runs)
     found, labels = [], list(map(str, table["benchmark"].unique()))
-    if not benchmark:  # BabyLM's subsets for snapshots are left out if all items are there
+    if not benchmark:  # BabyLM's subsets for snapshots are left out if all items are there, and its multilingual tasks
         labels = [label for label in labels if "_fast" not in label or label.replace("_fast", "", 1) not in labels]
+        labels = [label for label in labels if not label.startswith("zeroshot_")]
     for label in labels:
         answers = people.get(label)
         said = notes(studies, benchmark=label, method=options.method) if studies else source.notes

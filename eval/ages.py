@@ -5,50 +5,54 @@ Bergen 2022, section 3.2). Children know a word at the age at which a sigmoid th
 half. The sigmoids, their limits and the score are those of the pipeline of July 2026 (evaluation_pipeline/utils.py).
 """
 
-import json
 import math
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.optimize import curve_fit
+from scipy.optimize import OptimizeWarning, curve_fit
 from scipy.stats import pearsonr
 
 from eval.scores.files import read_words
 from pairscale.errors import InputError
+from pairscale.schema import read_json
 
 TEXT = "contexts"  # name of the text that `python -m eval.surprisal` reads (docs/guides/words_and_ages.md)
 CONTEXTS, CHILDREN = "full_eval/aoa/cdi_childes.json", "full_eval/aoa/cdi_human.csv"
-FEWEST_CONTEXTS = 20  # words with fewer contexts are left out
 _FEWEST, _LARGEST_P = 3, 0.1  # fewer words, or a larger p value, give a score of 0
-_TRIES = 20_000
+_TRIES, _TRIES_OF_CHILDREN = 20_000, 1_000
 Array = npt.NDArray[np.float64]
 
 
-class Known(NamedTuple):
-    """The curve of a word's surprisals, or of children's proportions: x (N,), y (N,), and the limits of its sigmoid."""
+def reaches(
+    x: Array, y: Array, first: list[float], limits: tuple[list[float], list[float]], level: float, tries: int
+) -> float | None:
+    """Return where a sigmoid that is fitted to points reaches a level, or None if it does so outside x or not at all.
 
-    x: Array
-    y: Array
-    first: list[float]  # height, slope, midpoint and lowest value of the sigmoid to begin with
-    limits: tuple[list[float], list[float]]
-
-    def reaches(self, level: float) -> float | None:
-        """Return where the fitted sigmoid reaches a level, or None if it does so outside x or not at all."""
+    Args:
+        x: (N,) ascending.
+        y: (N,).
+        first: Height, slope, midpoint and lowest value of the sigmoid to begin with.
+        limits: Their lowest and highest values.
+        level: The level.
+        tries: How often the sigmoid may be evaluated.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OptimizeWarning)  # the errors of the parameters aren't used
         try:
             (height, slope, middle, lowest), _ = curve_fit(
-                lambda x, a, b, c, d: a / (1 + np.exp(-b * (x - c))) + d,
-                self.x, self.y, self.first, bounds=self.limits, maxfev=_TRIES,
-            )  # fmt: skip
+                lambda x, a, b, c, d: a / (1 + np.exp(-b * (x - c))) + d, x, y, first, bounds=limits, maxfev=tries
+            )
         except RuntimeError:  # no fit was found
             return None
-        if min(height, slope) <= 1e-6 or not lowest < level < lowest + height:
-            return None
-        at = float(middle - math.log(height / (level - lowest) - 1) / slope)
-        return at if self.x[0] <= at <= self.x[-1] else None
+    if min(height, slope) <= 1e-6 or not lowest < level < lowest + height:
+        return None
+    at = float(middle - math.log(height / (level - lowest) - 1) / slope)
+    return at if x[0] <= at <= x[-1] else None
 
 
 def surprisals(checkpoints: Mapping[str, int], data: Path, files: Mapping[str, Path]) -> list[dict[str, Any]] | None:
@@ -60,35 +64,40 @@ def surprisals(checkpoints: Mapping[str, int], data: Path, files: Mapping[str, P
         files: For each checkpoint, the file that `python -m eval.surprisal` wrote for the table of contexts.
 
     Returns:
-        One dictionary per checkpoint, word and context, with `surprisal` in nats.
+        One dictionary per checkpoint, word of two or more letters, and context, with `surprisal` in nats.
 
-    Raises InputError if a text is missing.
+    Raises InputError if the table is damaged, or if a text is missing or has another context.
     """
     table = data / CONTEXTS
     if not table.exists() or not files.keys() >= checkpoints.keys():
         return None
-    found = json.loads(table.read_text(encoding="utf-8"))
-    contexts = {word: rows for word, rows in found.items() if len(word) > 1 and len(rows) >= FEWEST_CONTEXTS}
+    found = read_json(table, dict[str, list[dict[str, Any]]], InputError, "Download the challenge's file again.")
+    contexts = {word: [str(row["context"]) for row in rows] for word, rows in found.items() if len(word) > 1}
     results = []
     for revision, asked in checkpoints.items():
-        nats = _targets(files[revision])["uncorrected"] * math.log(2)
+        targets = _targets(files[revision])
+        nats = targets["uncorrected"] * math.log(2)
         about = {"step": revision, "word_count": asked}
         for word, rows in contexts.items():
-            for number, row in enumerate(rows):
-                if (name := f"{word} {number}") not in nats:
+            for number, context in enumerate(rows):
+                name = f"{word} {number}"
+                if name not in nats or targets["before"][name].split() != context.split():
                     raise InputError(
-                        f"{files[revision]}: there is no text '{name}', which is in {table}. Compute it again."
+                        f"{files[revision]}: the text '{name}' of {table} isn't in it, or has another context. Write "
+                        "the texts, and compute their surprisals again."
                     )
-                more = {"target_word": word, "context_id": number, "context": row["context"]}
+                more = {"target_word": word, "context_id": number, "context": context}
                 results.append({**about, **more, "surprisal": float(nats[name])})
     return results
 
 
 def _targets(path: Path) -> pd.DataFrame:
-    """Return the summed surprisal (bits, column `uncorrected`) and number of tokens of the target of each text."""
+    """Return the summed surprisal (bits, column `uncorrected`), tokens and context (before) of each text's target."""
     words, _ = read_words(path)
-    targets = words[words["target"].astype(str).str.casefold().isin(["true", "1"])]
-    return targets.groupby("text_id")[["uncorrected", "tokens"]].sum()
+    is_target = words["target"].astype(str).str.casefold().isin(["true", "1"])
+    before = words[~is_target].groupby("text_id")["word"].agg(" ".join)
+    sums = words[is_target].groupby("text_id")[["uncorrected", "tokens"]].sum()
+    return sums.assign(before=before.reindex(sums.index).fillna(""))
 
 
 def score(results: list[dict[str, Any]], data: Path, file: Path, vocabulary: int) -> float | None:
@@ -103,14 +112,23 @@ def score(results: list[dict[str, Any]], data: Path, file: Path, vocabulary: int
     Returns:
         Pearson's correlation of log10 of the words seen with the age in months, over the words that both know within
         the range of the data. It is 0 if there are fewer than three words, or if p > .1.
+
+    Raises InputError if the table of ages is damaged.
     """
     if not (table := data / CHILDREN).exists():
         return None
     means = pd.DataFrame(results).groupby(["target_word", "word_count"], sort=False)["surprisal"].mean().unstack()
     tokens = _targets(file)["tokens"]
     tokens = tokens.groupby(tokens.index.str.rpartition(" ").get_level_values(0)).first()
-    children = pd.read_csv(table, keep_default_na=False, na_values=[""]).drop_duplicates("word").set_index("word")
-    proportions = children[[name for name in map(str, range(16, 31)) if name in children]].apply(pd.to_numeric)
+    children = pd.read_csv(table, keep_default_na=False, na_values=[""])
+    months = [name for name in map(str, range(16, 31)) if name in children]
+    if "word" not in children or len(months) < _FEWEST:
+        raise InputError(f"{table}: the columns must be word, 16, 17, ..., 30. Download the challenge's file again.")
+    children = children.drop_duplicates("word").set_index("word")[months]
+    proportions = children.apply(pd.to_numeric, errors="coerce")
+    if (damaged := proportions.isna() & children.notna()).to_numpy().any():
+        word = damaged.index[damaged.any(axis=1)][0]
+        raise InputError(f"{table}: a proportion of '{word}' isn't a number. Download the challenge's file again.")
     pairs = []
     for word in means.index.intersection(proportions.index):
         model = model_age(
@@ -132,7 +150,7 @@ def model_age(words_seen: Array, nats: Array, chance: float) -> float | None:
     first = [span, 1.0, float(x.mean()), low]
     lowest = [0.0, 0.0, float(x.min()) - 1, low - 2 * span - 1]
     highest = [10 * span + 1, 100.0, float(x.max()) + 1, float(y.max()) + 1]
-    at = Known(x, y, first, (lowest, highest)).reaches(-(chance + float(nats.min())) / 2)
+    at = reaches(x, y, first, (lowest, highest), -(chance + float(nats.min())) / 2, _TRIES)
     if at is None or not words_seen[0] <= 10**at - 1 <= words_seen[-1]:
         return None
     return at
@@ -144,4 +162,5 @@ def child_age(proportions: pd.Series) -> float | None:
     if len(ages) < _FEWEST:
         return None
     limits = ([0.0, 0.0, ages[0], -0.5], [2.0, 1.0, ages[-1], 0.5])
-    return Known(ages, proportions.to_numpy(float), [1.0, 0.1, float(ages.mean()), 0.0], limits).reaches(0.5)
+    first = [1.0, 0.1, float(ages.mean()), 0.0]
+    return reaches(ages, proportions.to_numpy(float), first, limits, 0.5, _TRIES_OF_CHILDREN)

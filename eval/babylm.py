@@ -26,7 +26,7 @@ from pairscale.command.compose import compose
 from pairscale.command.line import Line, current
 from pairscale.command.main import main
 from pairscale.console import print_text, say
-from pairscale.errors import ConfigError, InputError, first_few
+from pairscale.errors import ConfigError, InputError, RunError, first_few
 from pairscale.files import write_text
 from pairscale.tables import filled_table, print_table, write_csv
 from train.runs.folder import RunFolder, study_runs
@@ -65,14 +65,24 @@ def run(config: BabylmConfig) -> None:
             "evaluation_data=FOLDER."
         )
     parts = _parts(config)
-    # BLiMP comes last, because the line of a run shows its last accuracy.
-    score_study(*(part.config for part in reversed(parts)), tables=config.verbose)
-    if config.dry_run:
-        return
-    folder = Path(config.paths.reports) / config.study / "babylm"
-    done = [one for one in study_runs(config.paths.runs, config.study) if one.done]
+    failure = None
+    try:  # BLiMP comes last, because the line of a run shows its last accuracy.
+        score_study(*(part.config for part in reversed(parts)), tables=config.verbose)
+    except RunError as error:  # some runs could not be scored, but the others can be submitted
+        failure = error
+    if not config.dry_run:
+        _report(config, parts)
+    if failure is not None:
+        raise failure
+
+
+def _report(config: BabylmConfig, parts: list[Part]) -> None:
+    """Write the submissions and the accuracies of the finished runs, and print these."""
+    study = str(config.study)
+    folder = Path(config.paths.reports) / study / "babylm"
+    done = [one for one in study_runs(config.paths.runs, study) if one.done]
     if config.track == "multilingual":
-        multilingual.report(done, parts, folder / "multilingual")
+        multilingual.report(done, parts, config.languages, folder / "multilingual")
         return
     table = pd.concat([_submit(one, config, parts, folder / one.path.name) for one in done], ignore_index=True)
     write_csv(folder / "accuracies.csv", table)
@@ -127,36 +137,52 @@ def _submit(one: RunFolder, config: BabylmConfig, parts: list[Part], folder: Pat
     kinds, notes = set(), []
     for part in parts:
         task, scores = part.task, one.scores(score_label(part.config.benchmark, part.config.policy))
-        for step in one.snapshots if part.fast else (None,):
-            if (found := submission.judged(task, scores, step, str(part.config.ties))) is None:
-                continue
-            table, about = found
+        steps = one.snapshots if part.fast else (None,)
+        found = [of for step in steps if (of := submission.judged(task, scores, step, str(part.config.ties)))]
+        revisions = submission.revisions_of(config.track, [of["words_seen"] for _, of in found] if part.fast else ())
+        for table, about in found:
             kinds.add(submission.backend(about))
-            words = about.get("words_seen")
-            revision = submission.revision_of(config.track, about["words_seen"]) if part.fast else MAIN
-            rows += _accuracies(table, revision, words, task.name)
+            revision = revisions.get(about["words_seen"]) if part.fast else MAIN
+            rows += _accuracies(table, revision, about.get("words_seen"), task.name)
             if not part.fast:
                 results[task.name] = submission.collated(table)
             elif revision:
-                fast.setdefault(task.name, {}).setdefault(revision, submission.accuracies_of(table))
+                fast.setdefault(task.name, {})[revision] = submission.accuracies_of(table)
             if len(table) != (official := task.fast_items if part.fast else task.items):
                 notes.append(f"{part.config.benchmark.name} has {len(table):,} items instead of {official:,}")
-    tuned = submission.finetuned(one, config.seed)
+    tuned, measures = submission.finetuned(one, config.seed)
     results["glue"] = submission.collated(tuned)
-    rows += _accuracies(tuned, MAIN, None, "glue")
+    counts = tuned["subtask"].value_counts()
+    rows += [(MAIN, None, "glue", name, counts[name], 100 * share) for name, share in measures.items()]
     rows += _reading_rows(one, config, fast)
     results |= _surprisals(one, config)
     if results["aoa"]:
         rows.append((MAIN, None, "aoa", "aoa", None, 100 * results["aoa"]["aoa"]))
     results["fast_eval_results"] = submission.fast_results(config.track, fast)
-    lacking = [name for name in submission.CHECKPOINTS[config.track] if any(name not in of for of in fast.values())]
-    if lacking:
-        notes.append(f"there are no results at some checkpoints ({first_few(lacking, 5)})")
-    if notes:
-        say(f"{one.path.name}: {'; '.join(dict.fromkeys(notes))}", "Incomplete:", "yellow")
+    if notes := [*dict.fromkeys(notes), *_lacking(config, results, counts)]:
+        say(f"{one.path.name}: {'; '.join(notes)}", "Incomplete:", "yellow")
     name = f"all_full_preds_and_fast_scores_{min(kinds, default='causal')}.json"
     write_text(folder / name, json.dumps(results, ensure_ascii=False))
     return pd.DataFrame(rows, columns=COLUMNS[1:]).assign(run=one.path.name)[COLUMNS]
+
+
+def _lacking(config: BabylmConfig, results: dict[str, Any], counts: pd.Series) -> Iterator[str]:
+    """Yield what a submission lacks. `counts` has the number of predictions for each task of GLUE."""
+    if missing := [name for name, found in results.items() if found is None]:
+        yield f"there are no results for {', '.join(missing)}"
+    if missing := [name for name in submission.GLUE if name not in counts]:
+        yield f"fine-tuning with seed={config.seed} isn't finished for {', '.join(missing)}"
+    for name, official in submission.GLUE.items():
+        if counts.get(name, official) != official:
+            yield f"{name} has {counts[name]:,} items instead of {official:,}"
+    fast, names = results["fast_eval_results"], [*submission.CHECKPOINTS[config.track]]
+    if absent := [task for task, of in fast.items() if not any(of)]:
+        yield f"there are no results at checkpoints for {', '.join(absent)}"
+    some = [of for of in fast.values() if any(of)]
+    if missing := [name for place, name in enumerate(names) if any(of[place] is None for of in some)]:
+        yield f"there are no results at some checkpoints ({first_few(missing, 5)})"
+    if (config.policy.score_eos, config.policy.pll) != (False, "original"):
+        yield "the scores aren't the pipeline's, because policy.score_eos or policy.pll has another value"
 
 
 def _accuracies(table: pd.DataFrame, revision: str | None, words: int | None, task: str) -> Iterator[tuple[Any, ...]]:
@@ -171,34 +197,39 @@ def _reading_rows(one: RunFolder, config: BabylmConfig, fast: dict[str, dict[str
     folder = Path(config.paths.reports) / str(config.study) / "reading" / submission.READING_TEXT / "tables"
     for file in ("models.csv", "snapshots.csv"):
         table = pd.read_csv(folder / file) if (folder / file).exists() else pd.DataFrame({"run": []})
-        for row in table[table["run"] == one.path.name].to_dict("records") if {*READING} <= set(table) else ():
-            words = int(row["words_seen"]) if file == "snapshots.csv" else None
-            revision = submission.revision_of(config.track, words) if words else MAIN
+        of_run = table[table["run"] == one.path.name] if {*READING} <= set(table) else table[:0]
+        is_fast = file == "snapshots.csv"
+        seen = of_run["words_seen"].astype(int) if is_fast and len(of_run) else ()
+        revisions = submission.revisions_of(config.track, seen)
+        for row in of_run.to_dict("records"):
+            words = int(row["words_seen"]) if is_fast else None
+            revision = revisions.get(words) if words is not None else MAIN
             for column, name in READING.items():
                 yield revision, words, "reading", name, None, row[column]
-            if words and revision:
-                shares = {name: row[column] / 100 for column, name in READING.items()}
-                fast.setdefault("reading", {}).setdefault(revision, shares)
+            if words is not None and revision:
+                fast.setdefault("reading", {})[revision] = {name: row[key] / 100 for key, name in READING.items()}
 
 
 def _surprisals(one: RunFolder, config: BabylmConfig) -> dict[str, Any]:
-    """Return the surprisals that `python -m eval.surprisal` wrote for reading times and ages, as in a submission."""
-    data, folder = (
-        Path(config.evaluation_data).expanduser(),
-        Path(config.paths.reports) / str(config.study) / "surprisal",
-    )
-    files: dict[str, Path] = {}
-    for step in one.snapshots:
-        if (path := score_path(folder / ages.TEXT, one.path.name, step)).exists():
-            revision = submission.revision_of(config.track, read_metadata(path)["words_seen"])
-            files.setdefault(str(revision), path)
-    results = ages.surprisals(submission.CHECKPOINTS[config.track], data, files)
-    score = ages.score(results, data, path, one.read_manifest()["vocabulary"]) if results else None
-    return {
-        "reading": submission.reading(data, score_path(folder / submission.READING_TEXT, one.path.name)),
-        "aoa_surprisals": results and {"results": results},
-        "aoa": None if score is None else {"aoa": score},
-    }
+    """Return the surprisals that `python -m eval.surprisal` wrote for reading times and ages, as in a submission.
+
+    Raises InputError or RunError if they belong to other texts or another model.
+    """
+    data = Path(config.evaluation_data).expanduser()
+    folder = Path(config.paths.reports) / str(config.study) / "surprisal"
+    found: dict[str, Any] = {}
+    read = score_path(folder / submission.READING_TEXT, one.path.name)
+    if read.exists() and (data / submission.READING_DATA).exists():
+        found["reading"] = submission.reading(data, submission.of_model(read, one.model.digest()))
+    paths = [score_path(folder / ages.TEXT, one.path.name, step) for step in one.snapshots]
+    seen = {read_metadata(path)["words_seen"]: path for path in paths if path.exists()}
+    files = {name: seen[words] for words, name in submission.revisions_of(config.track, seen).items()}
+    if results := ages.surprisals(submission.CHECKPOINTS[config.track], data, files):
+        file = next(iter(files.values()))
+        found["aoa_surprisals"] = {"results": results}
+        score = ages.score(results, data, file, one.read_manifest()["vocabulary"])
+        found["aoa"] = None if score is None else {"aoa": score}
+    return found
 
 
 def _print(table: pd.DataFrame, folder: Path) -> None:
@@ -206,16 +237,18 @@ def _print(table: pd.DataFrame, folder: Path) -> None:
     main = table[table["revision"] == MAIN]
     title = {task.name: task.title for task in TASKS} | {"glue": "GLUE", "aoa": "Ages"}
     named = main["task"].map(title).fillna(main["subtask"].map({"spr": "SPR", "rt": "Eye"}))
-    means = main.groupby(["run", named], sort=False)["accuracy"].mean().unstack().round(2)
+    groups = main.groupby(["run", named], sort=False)["accuracy"]
+    # A mean over some of GLUE's tasks can't be compared with others.
+    is_whole = (groups.size() == len(submission.GLUE)) | (groups.size().index.get_level_values(1) != "GLUE")
+    means = groups.mean().where(is_whole).unstack().round(2).dropna(axis=1, how="all")
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     rows = [[str(name), *(f"{value:.2f}".replace("nan", "") for value in row)] for name, *row in means.itertuples()]
     print_table(console, filled_table(["run", *means.columns], rows, ["run"]))
     print_text(console, "Accuracy in %. SPR and Eye: the share of the variance of reading times, in %.")
+    if "GLUE" in means:
+        print_text(console, "GLUE: the mean over seven tasks, with F1 for mrpc and qqp. A run that lacks one has none.")
     if "aoa" in set(main["task"]):
         print_text(console, "Ages: the correlation of models' and children's ages of words, times 100.")
-    there = [task for task in submission.GLUE if task in set(main["subtask"])]
-    if there and len(there) < len(submission.GLUE):
-        print_text(console, f"GLUE is the mean over {', '.join(there)}.")
     print_text(console, f"Written to {folder}")
 
 

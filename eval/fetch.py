@@ -97,7 +97,7 @@ def _source(benchmark: BenchmarkConfig) -> DownloadConfig:
     if benchmark.download is None:
         hub = f"is read from the Hugging Face Hub ({benchmark.dataset}) when it is scored"
         reason = hub if benchmark.dataset else "has no published files"
-        raise ConfigError(f"benchmark={benchmark.name}: {reason}, so there is nothing to download.")
+        raise ConfigError(f"benchmark={benchmark.name}: this benchmark {reason}, so there is nothing to download.")
     return benchmark.download
 
 

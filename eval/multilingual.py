@@ -9,7 +9,7 @@
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,15 @@ from eval.config import EvalConfig, score_label
 from eval.scores.accuracy import outcomes
 from eval.scores.files import read_items, read_scores, score_path, with_phenomena
 from eval.scores.table import WIDTH
-from eval.submission import CHECKPOINTS, MAIN, MEANS, PIQA, Task, revision_of
+from eval.submission import CHECKPOINTS, MAIN, MEANS, PIQA, Task, check_complete, predictions_of, revisions_of
 from pairscale.console import print_text, say
-from pairscale.errors import first_few
+from pairscale.errors import InputError, first_few
 from pairscale.files import write_text
 from pairscale.tables import filled_table, print_table, write_csv
 from train.runs.folder import RunFolder
 
 Part = tuple[Task, EvalConfig]
+Predicted = Mapping[tuple[str, str], pd.DataFrame]  # predictions after fine-tuning, by task and language
 LANGUAGES = {"eng": "en", "nld": "nl", "zho": "zh"}  # the codes of languages, and their folders in the data
 FINE_TUNING = ("arc", "belebele", "bmlama", "include", "mnli", "sib200", "truthfulqa", "xnli")
 # Accuracies are in percent. A snapshot that isn't a checkpoint of the challenge has no revision.
@@ -82,36 +83,40 @@ def settings(task: Task, folder: Path) -> dict[str, Any]:
     return found
 
 
-def report(runs: Sequence[RunFolder], parts: Sequence[Part], folder: Path) -> None:
-    """Write and print accuracies on tasks and after fine-tuning, and write submissions.
+def report(runs: Sequence[RunFolder], parts: Sequence[Part], languages: Sequence[str] | None, folder: Path) -> None:
+    """Write and print accuracies on tasks and after fine-tuning in some languages (None: all), and write submissions.
 
-    Raises RunError for damaged files.
+    Raises InputError if Hanzi pairs are in several tables, and RunError for damaged files.
     """
-    found = [pd.DataFrame(_rows(run, parts), columns=COLUMNS[1:]).assign(run=run.path.name)[COLUMNS] for run in runs]
-    for run, table in zip(runs, found, strict=True):
-        _submit(run, parts, table, folder / run.path.name)
+    found = []
+    for run in runs:
+        tuned = {(name, of): _predicted(run, name, of, parts) for of in languages or LANGUAGES for name in FINE_TUNING}
+        predicted = {key: table for key, table in tuned.items() if table is not None}
+        table = pd.DataFrame(_rows(run, parts, predicted), columns=COLUMNS[1:]).assign(run=run.path.name)[COLUMNS]
+        _submit(run, parts, predicted, table, folder / run.path.name)
+        found.append(table)
     table = pd.concat(found, ignore_index=True)
     write_csv(folder / "accuracies.csv", table.assign(accuracy=100 * table["accuracy"]))
     _print(_means(table[table["revision"] == MAIN]), folder)
 
 
-def _rows(run: RunFolder, parts: Sequence[Part]) -> Iterator[tuple[Any, ...]]:
+def _rows(run: RunFolder, parts: Sequence[Part], predicted: Predicted) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of accuracies.csv for a run, without the run, and with accuracies as proportions."""
     for language, code in LANGUAGES.items():
         for task, config in parts:
             if not task.full.startswith(f"multilingual/{code}/"):
                 continue
-            for step in (None, *(run.snapshots if config.scoring.snapshots else ())):
-                if (table := _judged(run, task, config, step)) is None:
-                    continue
-                words = table.attrs["words_seen"] if step is not None else None
-                where = (MAIN if words is None else revision_of(_TRACK, words), words, "zero-shot", language)
+            steps = (None, *(run.snapshots if config.scoring.snapshots else ()))
+            tables = {step: table for step in steps if (table := _judged(run, task, config, step)) is not None}
+            seen = {step: table.attrs["words_seen"] for step, table in tables.items() if step is not None}
+            revisions = revisions_of(_TRACK, seen.values())
+            for step, table in tables.items():
+                where = (MAIN, None) if step is None else (revisions.get(seen[step]), seen[step])
                 for subtask, right in table.groupby("paradigm", sort=False)["right"]:
-                    yield *where, task.title, subtask, len(right), right.mean()
-        for name in FINE_TUNING:
-            if (predicted := _predicted(run, name, code, parts)) is not None:
-                share = (predicted["predicted"] == predicted["label"]).mean()
-                yield MAIN, None, "fine-tuning", language, name, name, len(predicted), share
+                    yield *where, "zero-shot", language, task.title, subtask, len(right), right.mean()
+    for (name, language), table in predicted.items():
+        share = (table["predicted"] == table["label"]).mean()
+        yield MAIN, None, "fine-tuning", language, name, name, len(table), share
 
 
 def _judged(run: RunFolder, task: Task, config: EvalConfig, step: int | None = None) -> pd.DataFrame | None:
@@ -126,7 +131,8 @@ def _judged(run: RunFolder, task: Task, config: EvalConfig, step: int | None = N
     items, _ = read_items(folder)
     scores, metadata = read_scores(paths[0])
     key = ["paradigm", "pair_id"]
-    rows = items[[*key, "gold"]].merge(with_phenomena(scores, items), on=key, validate="one_to_one")
+    rows = items[[*key, "gold"]].merge(with_phenomena(scores, items), on=key, how="left", validate="one_to_one")
+    check_complete(rows["good"], paths[0])
     right = outcomes(rows, "wrong" if task.title in _HANZI else "half")
     if task.title in PIQA:
         is_later = (rows["rival"] < rows["gold"]).fillna(False).to_numpy(dtype=np.bool_)
@@ -136,10 +142,10 @@ def _judged(run: RunFolder, task: Task, config: EvalConfig, step: int | None = N
     return table
 
 
-def _predicted(run: RunFolder, task: str, code: str, parts: Sequence[Part]) -> pd.DataFrame | None:
+def _predicted(run: RunFolder, task: str, language: str, parts: Sequence[Part]) -> pd.DataFrame | None:
     """Return the columns label and predicted after fine-tuning on a task, or None if it isn't finished."""
-    tuned = run.finetuned(f"{task}_{code}", parts[0][1].seed)
-    return pd.read_csv(tuned.path / "predictions.csv", dtype=str, keep_default_na=False) if tuned.done else None
+    tuned = run.finetuned(f"{task}_{LANGUAGES[language]}", parts[0][1].seed)
+    return predictions_of(tuned) if tuned.done else None
 
 
 def _means(table: pd.DataFrame) -> pd.DataFrame:
@@ -149,7 +155,7 @@ def _means(table: pd.DataFrame) -> pd.DataFrame:
     return sums.assign(accuracy=sums["right"] / sums["items"])
 
 
-def _submit(run: RunFolder, parts: Sequence[Part], table: pd.DataFrame, folder: Path) -> None:
+def _submit(run: RunFolder, parts: Sequence[Part], predicted: Predicted, table: pd.DataFrame, folder: Path) -> None:
     """Write the two files of a run's submission. `table` has its accuracies, as proportions."""
     shares: dict[str, dict[str, dict[str, float]]] = {MAIN: {}, **{name: {} for name in CHECKPOINTS[_TRACK]}}
     for row in _means(table[table["revision"].notna()]).to_dict("records"):
@@ -159,13 +165,11 @@ def _submit(run: RunFolder, parts: Sequence[Part], table: pd.DataFrame, folder: 
         of_task.setdefault(LANGUAGES[row["language"]] if tuned else name, row["accuracy"])
     main = shares.pop(MAIN)
     zero_shot = table[(table["revision"] == MAIN) & (table["kind"] == "zero-shot")]
-    tuned = {(task, code): _predicted(run, task, code, parts) for code in LANGUAGES.values() for task in FINE_TUNING}
     predictions: dict[str, Any] = {
         "zeroshot": _harness_results(zero_shot),
         "finetune": {
-            f"{task}_{code}": [{"index": at, "prediction": text} for at, text in enumerate(found["predicted"])]
-            for (task, code), found in tuned.items()
-            if found is not None
+            f"{task}_{LANGUAGES[of]}": [{"index": at, "prediction": text} for at, text in enumerate(found["predicted"])]
+            for (task, of), found in predicted.items()
         },
         "hidden": {
             task.name: _hidden(config, found)
@@ -205,7 +209,10 @@ def _hidden(config: EvalConfig, judged: pd.DataFrame) -> dict[str, Any]:
 
     As in collate_results.py, `has_unk` says that a pair isn't right although the good sentence has the higher score.
     """
-    rows = [row.cells for table in tables(config.benchmark) for row in table.rows]
+    first, *others = tables(config.benchmark)
+    if others:
+        raise InputError(f"{config.benchmark.path}: there must be one table, as on the hub. Remove {others[0].source}.")
+    rows = [row.cells for row in first.rows]
     found = {}
     columns = (judged[name].tolist() for name in ("good", "bad", "right"))
     for place, (cells, good, bad, right) in enumerate(zip(rows, *columns, strict=True)):

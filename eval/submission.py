@@ -13,7 +13,7 @@ What is missing is None.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,11 +22,14 @@ import numpy as np
 import pandas as pd
 
 from eval.scores.accuracy import outcomes
-from eval.scores.files import read_items, read_scores, read_words, score_path, with_phenomena
+from eval.scores.files import read_items, read_metadata, read_scores, read_words, score_path, with_phenomena
+from pairscale.errors import InputError, RunError
 from train.runs.folder import RunFolder
 
 ENTITIES = "entity_tracking_filtered"
-GLUE = ("boolq", "mnli", "mrpc", "multirc", "qqp", "rte", "wsc")
+# The tasks of GLUE, with the numbers of their items. F1 decides in mrpc and qqp, and the accuracy in the others.
+GLUE = {"boolq": 1635, "mnli": 4908, "mrpc": 204, "multirc": 2424, "qqp": 20215, "rte": 139, "wsc": 52}
+_BY_F1 = ("mrpc", "qqp")
 READING_DATA, READING_TEXT = "full_eval/reading/reading_data.csv", "reading_data"
 # For each track, the words seen at the checkpoints that it asks for.
 CHECKPOINTS = {
@@ -64,9 +67,14 @@ TASKS = (
 )
 
 
-def revision_of(track: str, words: int) -> str | None:
-    """Return the name of the checkpoint after so many words, or None if the track doesn't ask for this number."""
-    return next((name for name, asked in CHECKPOINTS[track].items() if abs(words - asked) < NEAR * asked), None)
+def revisions_of(track: str, words_seen: Iterable[int]) -> dict[int, str]:
+    """Return the names of the checkpoints that a track asks for, by the nearest of the given numbers of words."""
+    words, found = sorted(words_seen), {}
+    for name, asked in CHECKPOINTS[track].items():
+        nearest = min(words, key=lambda number: abs(number - asked), default=0)
+        if abs(nearest - asked) < NEAR * asked:
+            found[nearest] = name
+    return found
 
 
 def judged(task: Task, folder: Path, step: int | None, ties: str) -> tuple[pd.DataFrame, dict[str, Any]] | None:
@@ -80,7 +88,7 @@ def judged(task: Task, folder: Path, step: int | None, ties: str) -> tuple[pd.Da
 
     Returns:
         One row per item in the order of the data, with the columns subtask, key (of a submission), pred (the chosen
-        text) and right, and the metadata of the scores. Raises RunError if a file is damaged.
+        text) and right, and the metadata of the scores. Raises RunError if a file is damaged or lacks an item.
     """
     paths = [score_path(folder, method, step) for method in task.methods]
     if not (there := [path for path in paths if path.exists()]):
@@ -90,6 +98,7 @@ def judged(task: Task, folder: Path, step: int | None, ties: str) -> tuple[pd.Da
     scores = with_phenomena(scores, items)
     scores["right"] = outcomes(scores, ties)
     rows = items.merge(scores[[*_KEY, "right", "rival"]], on=_KEY, how="left", validate="one_to_one")
+    check_complete(rows["right"], there[0])
     columns = [rows[name] for name in ("good", "bad", "options", "contexts", "gold", "rival")]
     preds, golds = (
         [_chosen(task.name, *row) for row in zip(*columns, right, strict=True)]
@@ -99,6 +108,12 @@ def judged(task: Task, folder: Path, step: int | None, ties: str) -> tuple[pd.Da
     rows["key"] = rows["pair_id"] if task.name in PIQA else rows["subtask"]
     # The pipeline compares texts, so a pair of two equal sentences is right.
     return rows[["subtask", "key", "pred"]].assign(right=np.equal(preds, golds)), metadata
+
+
+def check_complete(scores: pd.Series, path: Path) -> None:
+    """Raise RunError if an item of a benchmark has no score."""
+    if lacking := int(scores.isna().sum()):
+        raise RunError(f"{path}: {lacking:,} of {len(scores):,} items have no score. Remove this file and score again.")
 
 
 def _subtask(task: str, paradigm: str) -> str:
@@ -135,41 +150,63 @@ def collated(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def finetuned(run: RunFolder, seed: int) -> pd.DataFrame:
-    """Return the predictions of fine-tuning (columns of `judged`) for the tasks of GLUE that are finished."""
-    found = [pd.DataFrame({"subtask": [], "key": [], "pred": [], "right": []})]
+def finetuned(run: RunFolder, seed: int) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Return the predictions of fine-tuning (columns of `judged`) on the finished tasks of GLUE, and their measures.
+
+    The measure of a task is the accuracy or F1, as a proportion. Raises RunError if predictions are missing.
+    """
+    found, measures = [pd.DataFrame({"subtask": [], "key": [], "pred": [], "right": []})], {}
     for task in GLUE:
         folder = run.finetuned(task, seed)
         if folder.done:
-            rows = pd.read_csv(folder.path / "predictions.csv", dtype=str)
+            rows = predictions_of(folder)
             preds = [int(label) if label.isdecimal() else label for label in rows["predicted"]]
             right = rows["predicted"] == rows["label"]
             found.append(pd.DataFrame({"subtask": task, "key": task, "pred": preds, "right": right}))
-    return pd.concat(found[1:] or found, ignore_index=True)
+            measures[task] = float(folder.read_manifest()["best"]["f1" if task in _BY_F1 else "accuracy"])
+    return pd.concat(found[1:] or found, ignore_index=True), measures
 
 
-def reading(data: Path, surprisals: Path) -> dict[str, Any] | None:
-    """Return the surprisals of the words in reading_data.csv as in a submission, or None if a file is missing.
+def predictions_of(tuned: RunFolder) -> pd.DataFrame:
+    """Return the labels and predictions of a finished fine-tuning, as text. Raises RunError if the file is missing."""
+    try:
+        return pd.read_csv(tuned.path / "predictions.csv", dtype=str, keep_default_na=False)
+    except OSError:
+        raise RunError(f"{tuned.path}: predictions.csv is missing. Remove this folder, and fine-tune again.") from None
+
+
+def of_model(surprisals: Path, digest: str | None) -> Path:
+    """Return a file of surprisals. Raises RunError if another model, with other weights, has computed it."""
+    if read_metadata(surprisals)["model"]["digest"] != digest:
+        raise RunError(f"{surprisals}: these surprisals are another model's. Remove this file, and compute it again.")
+    return surprisals
+
+
+def reading(data: Path, surprisals: Path) -> dict[str, Any]:
+    """Return the surprisals of the words in reading_data.csv as in a submission.
 
     Args:
         data: The folder of the evaluation data.
         surprisals: The file that `python -m eval.surprisal` wrote for the texts of `python -m analysis.reading`.
+
+    Raises InputError if a column or a word of the table has no surprisal.
     """
-    table = data / READING_DATA
-    if not (table.exists() and surprisals.exists()):
-        return None
     words, _ = read_words(surprisals)
     texts = words.groupby("text_id")["word"].transform(lambda text: list(accumulate(text, "{} {}".format)))
     nats = dict(zip(texts, words["uncorrected"] * math.log(2), strict=True))
+    table = data / READING_DATA
     cells = pd.read_csv(table, dtype=str, keep_default_na=False)
+    if missing := [name for name in ("item", "word", "prev_item") if name not in cells]:
+        raise InputError(f"{table}: there is no column '{missing[0]}'. Download the challenge's file again.")
     rows = []
     for number, (context, word, before) in enumerate(
         zip(cells["item"], cells["word"], cells["prev_item"], strict=True)
     ):
         # The pipeline takes the context "None" (of "None of the ...") for a missing one.
         earlier = math.nan if before in ("", "None") else nats.get(" ".join(context.split()), math.nan)
-        now = nats.get(" ".join([*context.split(), word]), math.nan)
-        rows.append({"id": number, "pred": now, "prev_pred": earlier})
+        if (text := " ".join([*context.split(), word])) not in nats:
+            raise InputError(f"{surprisals}: row {number + 1} of {table} isn't in it ({word}). Compute it again.")
+        rows.append({"id": number, "pred": nats[text], "prev_pred": earlier})
     return {"reading": {"predictions": rows}}
 
 

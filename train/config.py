@@ -4,6 +4,7 @@ A run's identity is the part of its configuration that can change its results. T
 """
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -122,6 +123,9 @@ class TaskConfig:
         if self.language is not None:
             self.name = f"{self.name}_{self.language}"
         check_name("task.name", self.name)
+        for key, text in (("first", self.first), ("second", self.second)):
+            if text is not None and not re.search(r"\{[^{}]+\}", text):
+                raise ConfigError(f"task.{key}={text}: this names no column. Write a column in braces: {{{text}}}.")
 
 
 @dataclass(kw_only=True)

@@ -101,7 +101,7 @@ def benchmark_of(config: BenchmarkConfig, paths: PathsConfig, run: Mapping[str, 
     return loaded_benchmark(msgspec.json.encode(resolved(config, run, paths.runs, paths.store)))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=32)
 def loaded_benchmark(config: bytes) -> Benchmark:
     """Read a benchmark, given its configuration as JSON. It is read only once in a process that scores many runs."""
     return load_benchmark(msgspec.json.decode(config, type=BenchmarkConfig))

@@ -14,6 +14,7 @@ from eval.babylm import COLUMNS
 from eval.benchmarks.load import load_benchmark
 from eval.scores.files import read_metadata, write_table
 from eval.scores.schemas import SCORES
+from eval.submission import GLUE
 from pairscale.command.compose import compose
 from pairscale.errors import InputError
 from tests.support.commands import exit_code
@@ -30,10 +31,13 @@ def study(tmp_path):
     rows = []
     for run, one, two in zip(runs[:3], ONE, TWO, strict=True):
         rows += [(run, "main", None, "blimp", name, 9, value) for name, value in (("one", one), ("two", two))]
-        rows += [(run, "main", None, "reading", "spr", None, 1.5), (run, "main", None, "glue", "rte", 9, one)]
+        rows += [
+            (run, "main", None, "reading", "spr", None, 1.5),
+            *((run, "main", None, "glue", of, 9, one) for of in GLUE),
+        ]
         rows += [(run, None, 10_000 * k + one, "blimp", "one", 9, k * one / 2) for k in (1, 2)]
     rows += [(runs[3], "main", None, "blimp", "one", 9, 40), (runs[3], "main", None, "blimp", "two", 9, 60)]
-    rows += [(runs[0], "main", None, "glue", "boolq", 9, 99), ("no-run", "main", None, "blimp", "one", 9, 99)]
+    rows += [(runs[3], "main", None, "glue", "boolq", 9, 99), ("no-run", "main", None, "blimp", "one", 9, 99)]
     (tmp_path / "reports/simulated/babylm").mkdir(parents=True)
     pd.DataFrame(rows, columns=COLUMNS).to_csv(tmp_path / "reports/simulated/babylm/accuracies.csv", index=False)
     return tmp_path, ["study=simulated", f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports"]
@@ -51,7 +55,8 @@ def test_means_and_intervals_are_over_runs_and_stand_beside_published_baselines(
     low, high = t.interval(0.95, 2, means.mean(), means.std(ddof=1) / np.sqrt(3))
     row = table.loc["LSTM, 125k words"]
     assert row[["runs", "BLiMP", "low BLiMP", "high BLiMP"]].tolist() == pytest.approx([3, means.mean(), low, high])
-    assert row["GLUE"] == pytest.approx(0.54)  # one run has boolq, too
+    assert row["GLUE"] == pytest.approx(0.54)
+    assert np.isnan(table.loc["Transformer-XL, 125k words", "GLUE"])  # it has one task of seven
     assert row["SPR"] == pytest.approx(0.015)
     assert table.loc["Transformer-XL, 125k words", ["runs", "BLiMP"]].tolist() == [1, 0.5]
     assert table.loc["GPT-2, strict-small (published)", "BLiMP"] == 0.6508

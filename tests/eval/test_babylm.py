@@ -69,7 +69,6 @@ def study(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def few_checkpoints(monkeypatch):
     monkeypatch.setitem(submission.CHECKPOINTS, "strict-small", CHECKPOINTS)
-    monkeypatch.setattr(ages, "FEWEST_CONTEXTS", 2)
 
 
 def submitted(study, *more):
@@ -153,7 +152,7 @@ def test_results_that_are_there_are_added(study):
     folder, run, shared = study
     tuned = RunFolder(run.path / "finetuned/rte/seed-1")
     tuned.path.mkdir(parents=True)
-    tuned.update_manifest(status="done")
+    tuned.update_manifest(status="done", best={"accuracy": 0.5})
     pd.DataFrame({"row": [0, 1], "label": [1, 0], "predicted": [1, 1]}).to_csv(tuned.path / "predictions.csv")
     words = [("1", "w1"), ("1", "w3"), ("1", "w9"), ("2", "w7"), ("3", "None"), ("3", "w2"), ("3", "w6")]
     pd.DataFrame(words, columns=["text_id", "word"]).to_csv(folder / "reading_data.csv", index=False)
@@ -187,7 +186,7 @@ def test_results_that_are_there_are_added(study):
     of_words = [
         (name, asked, word, number, context)
         for name, asked in CHECKPOINTS.items()
-        for word in ("w3", "w9")  # one has too few contexts, and one is a letter
+        for word in ("w3", "w9", "w4")  # the other one is a letter
         for number, context in enumerate(AGES[word])
     ]
     columns = ["step", "word_count", "target_word", "context_id", "context"]
@@ -195,7 +194,7 @@ def test_results_that_are_there_are_added(study):
     assert [tuple(row[name] for name in columns) for row in results] == of_words
     assert list(results[0]) == [*columns, "surprisal"]
     exported = -nats(scorer, "w1 w3", "w9")
-    assert results[-2]["surprisal"] == pytest.approx(exported, abs=1e-4)  # the last snapshot is the exported model
+    assert results[-3]["surprisal"] == pytest.approx(exported, abs=1e-4)  # the last snapshot is the exported model
 
     table = pd.read_csv(folder / "reports/s/babylm/accuracies.csv").set_index(["task", "subtask"])
     assert table.loc[("glue", "rte"), "accuracy"] == 50
@@ -229,8 +228,9 @@ def test_checkpoints_are_those_of_the_pipeline():
     assert len(large) == 28
     assert large[-1] == 1000 * million
     assert large[18:20] == [100 * million, 200 * million]
-    assert submission.revision_of("strict", 200 * million + 5_000) == "chck_200M"
-    assert submission.revision_of("strict", 150 * million) is None
+    near, nearer = 200 * million + 5_000, 200 * million - 20
+    assert submission.revisions_of("strict", [near, 150 * million]) == {near: "chck_200M"}
+    assert submission.revisions_of("strict", [near, nearer]) == {nearer: "chck_200M"}
 
 
 def test_form_of_predictions_and_of_results_at_checkpoints():

@@ -221,7 +221,7 @@ def test_addresses_and_digests_go_together_and_each_benchmark_of_files_has_a_sou
     names = {path.stem for path in (FOLDER / "benchmark").glob("*.yaml")}
     configs = [compose("fetch", [f"benchmark={name}", f"paths.data={tmp_path}"]).benchmark for name in sorted(names)]
     without = {config.name for config in configs if config.download is None}
-    on_the_hub = {"global_piqa_nonparallel", "global_piqa_parallel", "hanzi", "multiblimp"}
+    on_the_hub = {"hanzi", "multiblimp"}
     assert without == {"choices", "generated", "local", "ratings", "toy"} | on_the_hub
     assert all(config.path.startswith(str(tmp_path)) for config in configs if config.download)
 

@@ -62,16 +62,22 @@ def read_table(path: str, task: TaskConfig) -> list[Row]:
         where = f"{path}: line {number}"
         row = parse_json(line, dict[str, Any], where, InputError, "correct or remove this line")
         label = _cell(row, task.label, where)
-        if not isinstance(label, (int, str)):
+        if not isinstance(label, (int, str)) or isinstance(label, bool):
             raise InputError(f"{where}: the label {label!r:.40} must be a whole number or a name.")
         fill = partial(_COLUMN.sub, lambda match, row=row, where=where: str(_cell(row, match[1], where)))
         table.append((fill(task.first), fill(task.second or ""), str(label)))
+        if not (table[-1][0].strip() and (task.second is None or table[-1][1].strip())):
+            raise InputError(f"{where}: there is an empty text. Remove this line, or write a text.")
+    if not table:
+        raise InputError(f"{path}: this table has no rows. Write one JSON object per line.")
     return table
 
 
 def _cell(row: dict[str, Any], column: str, where: str) -> Any:
-    if row.get(column) is None:
+    if column not in row:
         raise InputError(f"{where}: there is no value for the task's column '{column}'. {nearest(column, row)}")
+    if row[column] is None or isinstance(row[column], (list, dict)):
+        raise InputError(f"{where}: the value of '{column}' must be a text or a number, not {row[column]!r:.40}.")
     return row[column]
 
 
@@ -84,7 +90,7 @@ def labels_of(task: TaskConfig, train: Sequence[Row], valid: Sequence[Row]) -> l
         )
     if len(labels) < 2 or (len(labels) > 2 and task.metric == "f1"):
         remedy = "Use task.metric=accuracy or mcc." if len(labels) > 2 else "At least two are needed."
-        raise ConfigError(f"{task.train}: this table has {len(labels)} different labels. {remedy}")
+        raise ConfigError(f"{task.train}: the number of different labels is {len(labels)}. {remedy}")
     if len(train) < task.batch or not valid:
         raise ConfigError(
             f"{task.train} has {len(train)} rows, and {task.valid} has {len(valid)}. At least task.batch={task.batch} "

@@ -62,7 +62,7 @@ def test_choices_with_an_excluded_text_are_left_out(tmp_path):
 def test_global_piqa_is_read(part, count, tmp_path):
     solutions = {f"solution{number}": f"try {number}." for number in range(count)}
     row = {"prompt": "To open it,", **solutions, "label": 1, "language": "eng_latn", "example_id": "x"}
-    local = ["benchmark.subset=null", "benchmark.split=null", "benchmark.dataset=null"]
+    local = []
     (item,) = load(tmp_path, [row], *local, name=f"global_piqa_{part}").pairs.to_dict("records")
     assert (item["pair_id"], item["gold"], item["good"]) == ("x", 1, "To open it, try 1.")
     assert item["options"] == [*solutions.values()]

@@ -143,7 +143,7 @@ def test_models_that_cannot_be_fine_tuned_are_explained(folder, tmp_path, kind, 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_row_without_tokens_is_named(folder, tmp_path):
-    (tmp_path / "t.jsonl").write_text('{"a": "x", "b": "y", "label": 0}\n{"a": "", "b": "", "label": 1}\n' * 8)
-    with pytest.raises(InputError, match="Row 2 of a table has no tokens"):
+def test_a_row_without_text_is_named(folder, tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"a": "x", "b": "y", "label": 0}\n{"a": " ", "b": "", "label": 1}\n' * 8)
+    with pytest.raises(InputError, match=r"t\.jsonl: line 2: there is an empty text"):
         finetune_study(configuration(folder, "causal", "gpt2", f"task.valid={tmp_path}/t.jsonl"))
