@@ -58,6 +58,11 @@ def run(config: FetchConfig) -> None:
     """
     benchmark = config.benchmark
     source, path = _source(benchmark), _folder(benchmark)
+    if source.address is None:
+        raise InputError(
+            f"benchmark={benchmark.name}: this benchmark has no address to download from ({source.licence}). Get the "
+            f"files from {source.page}, and put them into {path}."
+        )
     if path.exists() and (path.is_file() or any(path.iterdir())):
         if path.is_file() or digest_of(path) != source.sha256:
             raise InputError(
@@ -113,11 +118,7 @@ def _folder(benchmark: BenchmarkConfig) -> Path:
 
 def _download(benchmark: BenchmarkConfig, source: DownloadConfig, path: Path, archive: Path) -> None:
     """Write what `source.address` contains to `archive`. Raises InputError, which says how to get the files by hand."""
-    if source.address is None:
-        raise InputError(
-            f"benchmark={benchmark.name}: this benchmark has no address to download from ({source.licence}). Get the "
-            f"files from {source.page}, and put them into {path}."
-        )
+    assert source.address is not None
     try:
         with urllib.request.urlopen(source.address, timeout=WAIT_SECONDS) as answer, archive.open("wb") as file:
             expected, received = int(answer.headers.get("Content-Length") or 0), 0
