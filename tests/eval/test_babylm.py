@@ -11,9 +11,9 @@ from eval import ages, load_scorer, submission
 from eval.babylm import run as babylm
 from eval.surprisal.run import run as surprisal
 from pairscale.command.compose import compose
-from pairscale.errors import ConfigError, InputError
+from pairscale.errors import ConfigError, InputError, RunError
 from tests.support.small_runs import for_training, overrides, trained, write_text
-from train.runs.folder import RunFolder
+from train.runs.folder import ModelFolder, RunFolder
 
 PAIRS = {"one": [("w1 w3 w9 .", "w9 w3 w3 ."), ("w2 w6 .", "w6 w2 .")], "two": [("w5 w15 w45 .", "w5 w5 w5 .")]}
 CHECKPOINTS = {"chck_1M": 12_000, "chck_2M": 24_000, "chck_3M": 36_000}
@@ -292,3 +292,24 @@ def test_score_of_ages_is_the_correlation_over_words_that_both_know(tmp_path, mo
     ]
     expected = np.corrcoef(halves[:4], [age for _, age in points.values()][:4])[0, 1]
     assert ages.score(rows, tmp_path, tmp_path, 500) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_results_of_other_texts_or_models_and_incomplete_scores_are_refused(study, monkeypatch, tmp_path):
+    folder = study[0]
+    table = folder / "data/full_eval/reading/reading_data.csv"
+    before = table.read_text()
+    words = pd.DataFrame([("1", "w1"), ("1", "w3"), ("1", "w9")], columns=["text_id", "word"])
+    words.to_csv(folder / "reading_data.csv", index=False)
+    surprisal(compose("surprisal", [*study[2], f"text={folder}/reading_data.csv"]))
+    with pytest.raises(InputError, match=r"row 3 of .*reading_data\.csv isn't in it \(w7\)"):
+        submitted(study)
+    table.write_text(before.replace("prev_item", "other"))
+    with pytest.raises(InputError, match="no column 'prev_item'"):
+        submitted(study)
+    table.write_text(before)
+    monkeypatch.setattr(ModelFolder, "digest", lambda self: "other")
+    with pytest.raises(RunError, match=r"reading_data.*are another model's"):
+        submitted(study)
+    with pytest.raises(RunError, match=r"lp\.parquet: 1 of 3 items have no score"):
+        submission.check_complete(pd.Series([1.0, math.nan, 0.0]), tmp_path / "lp.parquet")
