@@ -7,7 +7,8 @@
 #   slurm/local_cluster/down.sh [FOLDER]             stop the SLURM of FOLDER, and nothing else
 #
 # FOLDER contains keys, state, logs and process ids. Standard output is for eval; messages go to standard error.
-# Environment: NODES (4); CPUS (2) and MEMORY (8000 MB) per node; PORT (17817), the first of NODES + 1 ports.
+# Environment: NODES (4); CPUS (2) and MEMORY (8000 MB) per node; PORT (17817), the first of NODES + 1 ports; MAX_ARRAY
+# (1001), the tasks per array. Each node has a fake GPU, to try --gpus-per-node=1. Runs find no real one, and use the CPU.
 #
 # Partitions: high, and low (the default). Jobs in low are requeued if jobs in high need their nodes, GRACE=10 seconds after
 # a warning.
@@ -67,6 +68,8 @@ JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 MpiDefault=none
 SelectType=select/cons_tres
+GresTypes=gpu
+MaxArraySize=${MAX_ARRAY:-1001}
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=$((memory / cpus))
 PreemptType=preempt/partition_prio
@@ -82,10 +85,11 @@ BatchStartTimeout=10
 MessageTimeout=20
 SchedulerParameters=bf_interval=2,sched_min_interval=1000000
 CONF
+echo "Name=gpu File=/dev/null" >"$folder/gres.conf"
 names=$(seq -f "n%g" 1 "$nodes")
 for name in $names; do
   echo "NodeName=$name NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + ${name#n})) CPUs=$cpus RealMemory=$memory" \
-    "State=UNKNOWN"
+    "Gres=gpu:1 State=UNKNOWN"
 done >>"$SLURM_CONF"
 cat >>"$SLURM_CONF" <<CONF
 PartitionName=low Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=REQUEUE GraceTime=$grace

@@ -3,7 +3,9 @@
 Signals of SLURM reach W&B's own process, too: losing it must fail no run.
 """
 
+import os
 import shutil
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -38,6 +40,19 @@ def cluster(slurm, tmp_path_factory):
         cluster.down()
 
 
+def held(folder: Path) -> tuple[Path, str]:
+    """Return a file, which pauses the runs while it exists, and the option of slurm/submit for that."""
+    hold = folder / "hold"
+    hold.touch()
+    return hold, f'slurm.setup=["PYTHON=({sys.executable} {ROOT / "tests" / "support" / "held_python.py"} {hold})"]'
+
+
+def check_weights(left: RunFolder, right: RunFolder) -> None:
+    left, right = load_file(left.model.weights), load_file(right.model.weights)
+    assert left.keys() == right.keys()
+    assert all(left[key].equal(right[key]) for key in left)
+
+
 def study(folder: Path) -> dict[str, RunFolder]:
     """Return the runs of the study by their disturbance."""
     runs = [RunFolder(folder / "runs" / "demo" / run) for run in expected_runs("demo", [*TOY[1:], SEEDS])]
@@ -61,11 +76,9 @@ class Walk:
 def walk(cluster, tmp_path_factory):
     """Run the study with W&B, disturbed while its runs are held, and submit it again; run it undisturbed without."""
     walk = Walk(tmp_path_factory.mktemp("disturbed"), tmp_path_factory.mktemp("alone"))
-    hold = walk.folder / "hold"
-    hold.touch()
-    held = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'support' / 'held_python.py'} {hold})"
+    hold, setup = held(walk.folder)
     arguments = [*TOY, SEEDS, *paths(walk.folder), *SMALL_JOBS, "logger=wandb", "slurm.signal=USR2@115"]
-    walk.submissions.append(cluster.submit(*arguments, f'slurm.setup=["{held}"]'))
+    walk.submissions.append(cluster.submit(*arguments, setup))
     array = min((job.partition("_")[0] for job in cluster.jobs()), key=int)  # the analysis comes after it
     tasks = {name: f"{array}_{index}" for index, name in enumerate(TASKS)}
     runs = study(walk.folder)
@@ -143,9 +156,7 @@ def test_a_disturbed_run_has_the_weights_and_scores_of_an_undisturbed_one(walk, 
     assert manifest["status"] == "done"
     assert manifest["attempts"] > quiet.read_manifest()["attempts"] == 1
     assert set(manifest["git"]) == {"commit", "difference", "difference_cut", "untracked"}
-    left, right = load_file(disturbed.model.weights), load_file(quiet.model.weights)
-    assert left.keys() == right.keys()
-    assert all(left[key].equal(right[key]) for key in left)
+    check_weights(disturbed, quiet)
     assert disturbed.metrics.read_bytes() == quiet.metrics.read_bytes()
     scores = [run.scores("toy+seed-1+per_paradigm-3") / "lp.parquet" for run in (disturbed, quiet)]
     pd.testing.assert_frame_equal(*map(pd.read_parquet, scores), check_exact=True)
@@ -170,3 +181,35 @@ def test_the_report_equals_that_of_the_undisturbed_study(walk, cluster):
         rows = [pd.read_csv(report / "tables" / table) for report in reports]
         timed = [column for column in rows[0] if column in ("words/s", "seconds")]
         pd.testing.assert_frame_equal(*(frame.drop(columns=timed) for frame in rows), check_exact=True)
+
+
+def test_runs_that_share_a_task_and_a_gpu_are_disturbed_alone_or_together(cluster, tmp_path):
+    seeds = [7, 8, 9, 10]
+    axis = f"seed={','.join(map(str, seeds))}"
+    hold, setup = held(tmp_path)
+    arguments = [*TOY, axis, *paths(tmp_path), "slurm.mem=2G", "slurm.gpus-per-node=1", "slurm.per_gpu=2"]
+    cluster.submit(*arguments, setup)
+    runs = [RunFolder(tmp_path / "runs" / "demo" / run) for run in expected_runs("demo", [*TOY[1:], axis])]
+    array = min((job.partition("_")[0] for job in cluster.live()), key=int)
+    wait_until(lambda: all(run.checkpoints for run in runs), "checkpoints")
+    python = Path(sys.executable).resolve()
+    one = [pid for pid in cluster.processes(f"{array}_0", b"seed=7") if Path(f"/proc/{pid}/exe").resolve() == python]
+    os.kill(*one, signal.SIGKILL)
+    cluster.run("scancel", "--signal=USR2", f"{array}_1")  # as before the time limit
+    wait_until(lambda: cluster.jobs()[f"{array}_1"]["restarts"] == "1", "the second task to be requeued")
+    hold.unlink()
+    wait_until(lambda: not cluster.live(), "the end of all jobs")
+    jobs = cluster.jobs()
+    assert [jobs[f"{array}_{task}"]["state"] for task in (0, 1)] == ["FAILED", "COMPLETED"]
+    assert jobs[f"{array}_0"]["restarts"] == "0"
+    assert (
+        f"run 0 ended with exit code 137: {runs[0].path.name}"
+        in (runs[0].path.parent / f"slurm/{array}_0.log").read_text()
+    )
+    assert [run.done for run in runs] == [False, True, True, True]
+    assert "4 runs: 3 done and scored, 0 queued or running, 1 to submit" in cluster.submit(*arguments)
+    wait_until(lambda: not cluster.live(), "the end of the second submission")
+    alone = tmp_path / "alone"
+    cluster.run(sys.executable, "-m", "eval", "-m", *TOY, axis, *paths(alone))
+    for run in runs:
+        check_weights(run, RunFolder(alone / "runs" / "demo" / run.path.name))

@@ -20,12 +20,21 @@ from tests.support import ROOT
 from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import LP, about
 from train.config import run_id
+from train.estimate import peak_memory
 from train.runs.folder import RunFolder
 
 GRID = ["model=lstm_tiny", "sample.size=4k,8k", "seed=1"]
 SBATCH = """#!/bin/sh
 printf '%s\\n' "$@" "" >> {folder}/sbatch.calls
 [ -e {folder}/refuse ] && {{ echo "sbatch: error: invalid partition" >&2; exit 1; }}
+if [ -e {folder}/limit ]; then  # how many more jobs the user can have; each task of an array is one
+  for one in "$@"; do case $one in --array=0-*) last=${{one#--array=0-}}; last=${{last%%%*}};; esac; done
+  left=$(( $(cat {folder}/limit) - ${{last:-0}} - 1 ))
+  [ $left -ge 0 ] || {{ echo "sbatch: error: QOSMaxSubmitJobPerUserLimit
+sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or \
+time limits)" >&2; exit 1; }}
+  echo $left > {folder}/limit
+fi
 echo $(( $(grep -c '^$' {folder}/sbatch.calls) + 100 ))
 """
 SQUEUE = """#!/bin/sh
@@ -154,6 +163,59 @@ def test_a_sweep_larger_than_an_array_is_several(submit, queue, arguments):
     assert sorted(again) == sorted({line for one in tasks for line in one} - {tasks[3][1]})
 
 
+def test_runs_of_like_size_share_tasks(submit, queue, arguments):
+    by_size = "slurm.by_size={6k:{per_gpu:3,gpus-per-node:1}}"
+    submit([*arguments, "sample.size=8k,4k,5k", "seed=1,2,3", "slurm.per_gpu=4", by_size])
+    small, large, _ = calls(queue)
+    assert (small[-1], large[-1]) == ("4", "3")
+    assert "--array=0-1%64" in small
+    assert {"--array=0-0%64", "--gpus-per-node=1"} <= set(large)
+    configs = checked_tasks(small[:-1])
+    assert [(config.sample.size, config.seed) for config in configs.values()] == [
+        (size, seed) for size in ("4k", "5k") for seed in (1, 2, 3)
+    ]
+    (queue / "queue").write_text(f"101|1|{Path(small[-2]).stem}\n")  # the second task, with the last two runs
+    submit([*arguments, "sample.size=4k,5k", "seed=1,2,3", "slurm.per_gpu=4"])
+    *_, again, _ = calls(queue)
+    assert list(checked_tasks(again[:-1])) == list(configs)[:4]
+
+
+def test_a_task_takes_only_as_many_runs_as_fit_into_its_memory(submit, queue, arguments, run_ids, capsys):
+    each = peak_memory([compose("eval", [*arguments[:1], *GRID[:1], "sample.size=8k"])])
+    for memory, fitting in ((4 * each // 2**20, 3), (4 * each // 2**20 + 1, 4)):
+        submit([*arguments, "seed=1,2,3", "slurm.per_gpu=4", f"slurm.mem={memory}M"])
+        *_, array, _ = calls(queue)
+        assert array[-1] == str(fitting)
+        output = capsys.readouterr().out
+        assert (f"a task with --mem={memory}M takes only 3 instead of 4 runs" in output) == (fitting == 3)
+
+
+def test_runs_above_the_limit_of_jobs_are_submitted_later_by_the_same_command(submit, queue, arguments, capsys):
+    more = [*arguments, "seed=1,2,3,4"]
+    (queue / "limit").write_text("5")
+    submit(more)
+    assert "3 runs and the analysis are not submitted yet" in (output := capsys.readouterr().out)
+    assert "(QOSMaxSubmitJobPerUserLimit). Run the same command again" in output
+    tasks = sorted((queue.parent / "runs" / "demo" / "slurm").glob("*.tasks"), key=lambda one: len(one.name))
+    assert [len(one.read_text().splitlines()) for one in tasks] == [4, 1]
+    first = [f"10{number}|{index}|{tasks[number].stem}" for number, index in ((0, 0), (0, 1), (0, 2), (0, 3), (1, 0))]
+    (queue / "queue").write_text("\n".join(first) + "\n")
+    (queue / "limit").write_text("3")
+    submit(more)  # accepts all runs, but not the analysis
+    assert "5 queued or running (job 100, 101), 3 to submit" in (output := capsys.readouterr().out)
+    assert "\nthe analysis is not submitted yet" in output.replace("The", "the")
+    rest = set((queue.parent / "runs" / "demo" / "slurm").glob("*.tasks")) - set(tasks)
+    lines = [line for one in (*tasks, *rest) for line in one.read_text().splitlines()]
+    assert len(set(lines)) == len(lines) == 8
+
+
+def test_several_benchmarks_are_scores_of_the_same_runs(submit, queue, tmp_path):
+    words = ["study=mine", "corpus=toy", *GRID, f"paths.runs={tmp_path}/runs"]
+    submit([*words, "benchmark=toy,generated"])
+    array, _ = calls(queue)
+    assert [config.benchmarks for config in checked_tasks(array).values()] == [["toy", "generated"]] * 2
+
+
 def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, arguments, run_ids, tmp_path, capsys):
     submit(arguments)
     first, second = run_ids
@@ -222,8 +284,7 @@ def test_a_dry_run_only_prints_the_commands(submit, queue, arguments, tmp_path, 
     submit([*arguments, "dry_run=true", "slurm.constraint=a100"])
     lines = capsys.readouterr().out.splitlines()
     array, analysis = [shlex.split(line) for line in lines if line.startswith("sbatch")]
-    name = Path(array[-1]).stem
-    assert lines[-1] == f"Dry run: nothing was submitted, and {name}.tasks and {name}.setup were not written."
+    assert lines[-1] == "Dry run: nothing was submitted, and the .tasks and .setup files were not written."
     assert "--constraint=a100" in array
     assert "--dependency=afterany:ARRAY" in analysis
     assert not calls(queue)
@@ -250,6 +311,8 @@ def test_runs_without_an_ablation_are_submitted_once_for_all_filters(submit, que
         (["corpus=toy", "model=lstm_tiny"], "study=NAME"),
         (["experiment=demo", "experiment=blimp_small"], "experiment=blimp_small"),
         (["experiment=demo", "slurm.at_a_time=many"], "slurm.at_a_time=many"),
+        (["experiment=demo", "slurm.per_gpu=0"], "slurm.per_gpu=0"),
+        (["experiment=demo", "slurm.by_size={8M:{per_gpu:all}}"], "slurm.per_gpu=all"),
         (["experiment=demo", "slurm.by_size={big:{mem:32G}}"], "slurm.by_size=big"),
         (["experiment=climp_sizes_local"], "corpus.path"),
         (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere"),
