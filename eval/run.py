@@ -29,7 +29,7 @@ from pairscale.sizes import plural
 from pairscale.tables import print_table
 from train.models.config import PretrainedConfig
 from train.run import record_pretrained
-from train.runs.folder import DONE, RunFolder, study_runs
+from train.runs.folder import DONE, ModelFolder, RunFolder, study_runs
 from train.sweeps import is_requested
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def score_run(
             failed[number] = f"{action} on {name}"
 
     with run.locked():
-        for number, make in _works(run, configs, scorer):
+        for number, make in works_of(run, configs, _steps(run, configs), scorer):
             if number not in failed:
                 with attempt(number, "scored"):
                     work = _score_missing(run, configs[number], make, began=number in works)
@@ -119,18 +119,27 @@ def score_run(
         raise RunError(f"{run.path.name} could not be {' or '.join(failed.values())}. Fix the errors above.")
 
 
-def _works(
-    run: RunFolder, configs: Sequence[EvalConfig], scorer: Scorer | None = None
+def _steps(run: RunFolder, configs: Sequence[EvalConfig]) -> list[int | None]:
+    return [None, *(run.snapshots if any(config.scoring.snapshots for config in configs) else ())]
+
+
+def works_of(
+    run: RunFolder,
+    configs: Sequence[EvalConfig],
+    steps: Sequence[int | None],
+    scorer: Scorer | None = None,
+    description: ModelFolder | None = None,
 ) -> Iterator[tuple[int, Callable[[], Work]]]:
     """Yield each configuration's index, with a function that finds out which of its scores are missing.
 
-    The exported model comes first, then the snapshots. Each model is loaded by the first function that needs it.
+    This covers the exported model (None) and snapshots in `steps`. Each model is loaded by the first function that
+    needs it. For `scorer` and `description`, see `load_at`.
     """
-    with_snapshots = [number for number, config in enumerate(configs) if config.scoring.snapshots]
-    for step in (None, *(run.snapshots if with_snapshots else ())):
-        load = cache(partial(load_at, run, configs[0], step, scorer))
-        for number in range(len(configs)) if step is None else with_snapshots:
-            yield number, partial(_work, run, configs[number], load)
+    for step in steps:
+        load = cache(partial(load_at, run, configs[0], step, scorer, description))
+        for number, config in enumerate(configs):
+            if step is None or config.scoring.snapshots:
+                yield number, partial(_work, run, config, load)
 
 
 def _work(run: RunFolder, config: EvalConfig, load: Callable[[], tuple[Scorer, dict[str, Any]]]) -> Work:
@@ -138,11 +147,16 @@ def _work(run: RunFolder, config: EvalConfig, load: Callable[[], tuple[Scorer, d
 
 
 def load_at(
-    run: RunFolder, config: EvalConfig | SurprisalCommand, step: int | None, scorer: Scorer | None = None
+    run: RunFolder,
+    config: EvalConfig | SurprisalCommand,
+    step: int | None,
+    scorer: Scorer | None = None,
+    description: ModelFolder | None = None,
 ) -> tuple[Scorer, dict[str, Any]]:
     """Return the scorer of a run's exported model or snapshot, and information about the snapshot ({} for the model).
 
-    `scorer` is the exported model, if it is already loaded.
+    `scorer` is the exported model, if it is already loaded. `description` describes the snapshots of a run that has no
+    exported model yet.
     """
     from eval.scorers.base import Execution
     from eval.scorers.load import run_scorer, trained_scorer
@@ -151,7 +165,7 @@ def load_at(
     execution = Execution.of(config)
     if step is None:
         return scorer or run_scorer(run, execution), {}
-    loaded = load_snapshot(run, step)
+    loaded = load_snapshot(run, step, description)
     return trained_scorer(loaded, f"{run.path.name} after {loaded.info['words_seen']:,} words", execution), loaded.info
 
 
@@ -297,7 +311,7 @@ def score_or_report(work: Callable[[], object], name: str = "") -> tuple[str, in
 
 def _say_plan(run: RunFolder, configs: Sequence[EvalConfig]) -> None:
     plans: dict[str, list[str]] = {}
-    for _, make in _works(run, configs):
+    for _, make in works_of(run, configs, _steps(run, configs)):
         work = make()
         plan = f"would score {work.contents}" if work.missing else "already scored"
         plans.setdefault(work.title, []).append(plan)

@@ -1,4 +1,4 @@
-"""Write training curves for TensorBoard (logger=tensorboard), to `tensorboard` in the job's folder."""
+"""Write curves for TensorBoard (logger=tensorboard), to `tensorboard` in the job's folder."""
 
 from functools import cached_property
 from importlib.util import find_spec
@@ -15,7 +15,7 @@ class TensorBoardTracker(Tracker):
     def __init__(self, logger: LoggerConfig, job: Job):
         """Prepare to write. Raises ConfigError, before a run begins its work, if TensorBoard is not installed."""
         super().__init__(logger, job)
-        if job.kind in ("train", "finetune") and find_spec("tensorboard") is None:
+        if job.kind != "analysis" and find_spec("tensorboard") is None:
             raise ConfigError('logger=tensorboard: TensorBoard is not installed. Run: pip install -e ".[tensorboard]"')
 
     @cached_property
@@ -23,6 +23,8 @@ class TensorBoardTracker(Tracker):
         from torch.utils.tensorboard import SummaryWriter
 
         folder = self.job.folder / "tensorboard"
+        if self.job.kind == "eval":  # beside the run's training
+            folder /= "snapshots"
         for earlier in folder.glob("events.out.tfevents.*"):  # TensorBoard would sort them by second and process
             earlier.unlink()
         return SummaryWriter(folder, purge_step=0)  # makes a running TensorBoard drop the earlier points

@@ -109,9 +109,9 @@ def trackers() -> Mapping[str, type[Tracker]]:
     return _TRACKERS
 
 
-def takes_results(name: str) -> bool:
-    """Return True if the tracker `name` accepts results, so that a job has to compute them."""
-    return trackers()[name].summarise is not Tracker.summarise
+def accepts(name: str, method: Literal["log", "summarise"]) -> bool:
+    """Return True if the tracker `name` has its own `method`, so that a job has to compute what it takes."""
+    return getattr(trackers()[name], method) is not getattr(Tracker, method)
 
 
 class _Guarded:

@@ -3,7 +3,7 @@
     job        name in W&B        contents
     train      <run id> train     configuration, curves over words seen, sizes and speeds
     finetune   <run id> <task> ...  loss and measures after each epoch, over steps
-    eval       <run id> eval      accuracies and measures
+    eval       <run id> eval      accuracies and measures, and those of snapshots over words seen
     analysis   <study> analysis   learning curves and slopes
 
 All runs of a study form a group. Scoring is a separate W&B run, because a W&B run has only one job type and one writing
@@ -86,7 +86,7 @@ class WandbTracker(Tracker):
                 raise RunError(
                     f"logger=wandb: {reason.rstrip('.')}. To track without a network, use logger.mode=offline."
                 ) from None
-            if job.kind in ("train", "finetune"):
+            if job.kind != "analysis":
                 self.run.define_metric(job.x)
                 self.run.define_metric("*", step_metric=job.x)
             # Online, the summary of a resumed run contains the last point of its curves.
