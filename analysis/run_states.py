@@ -123,12 +123,12 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
 
 def _early(run: RunFolder, step: int) -> str:
     """Describe the overall accuracies at a snapshot, by benchmark and method. Raises RunError if a file is damaged."""
-    from eval.scores.snapshots import snapshot_accuracies  # imports pandas, which most studies don't need
+    from eval.scores.snapshots import snapshot_point  # imports pandas, which most studies don't need
 
-    return ", ".join(
-        f"{100 * table['accuracy'].iloc[-1]:.1f}% of {label} correct after {seen:,} words ({method})"
-        for label, method, seen, table in snapshot_accuracies(run, step)
-    )
+    point = snapshot_point(run, step)
+    overall = {key: share for key, share in point.items() if key.endswith("/overall")}
+    correct = ["{1} {share:.1%} ({2})".format(*key.split("/"), share=share) for key, share in overall.items()]
+    return f"correct after {point['words_seen']:,} words: {', '.join(correct)}" if correct else ""
 
 
 def _tuned(path: Path) -> str:

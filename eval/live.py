@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -40,7 +41,8 @@ def beside_training(configs: Sequence[EvalConfig]) -> Iterator[None]:
     assert process.stdin is not None
     try:
         with suppress(BrokenPipeError):  # if the process dies, its exit code is reported below
-            pickle.dump(list(configs), process.stdin)
+            silent = [replace(one, trainer=replace(one.trainer, progress=False)) for one in configs]
+            pickle.dump(silent, process.stdin)
             process.stdin.flush()
         yield
         with suppress(BrokenPipeError):
@@ -68,66 +70,60 @@ def _main() -> None:
     os.nice(NICENESS)
     run = RunFolder.of(configs[0].of_run())
     try:
-        _score(run, configs, ended)
+        _score(run, configs, _new_snapshots(run, ended))
     except Exception as error:
-        say(f"{run.path.name}: scoring during training failed: {outcome(error)[0]} {_AFTERWARDS}")
-    sys.stdout.flush()
+        say(f"{run.path.name}: scoring during training failed. {_AFTERWARDS} The reason: {outcome(error)[0]}")
     os._exit(0)  # the thread above may still be reading
 
 
-def _score(run: RunFolder, configs: Sequence[EvalConfig], ended: threading.Event) -> None:
-    """Score the snapshots in the run's folder, and each new one, until `ended`. Send their accuracies to the tracker.
+def _new_snapshots(run: RunFolder, ended: threading.Event) -> Iterator[tuple[int, Path]]:
+    """Yield the steps and paths of snapshots as they appear, until `ended`."""
+    seen: set[Path] = set()
+    while not ended.is_set():
+        new = next((one for one in run.snapshots.items() if one[1] not in seen), None)
+        if new is None:
+            ended.wait(LOOK_SECONDS)
+        else:
+            seen.add(new[1])
+            yield new
 
-    This doesn't write the manifest, which belongs to training. Raises the same errors as scoring.
+
+def _score(run: RunFolder, configs: Sequence[EvalConfig], snapshots: Iterator[tuple[int, Path]]) -> None:
+    """Score each of the snapshots, and send their accuracies to the tracker. Raises the same errors as scoring.
+
+    This doesn't write the manifest, which belongs to training.
     """
-    scored: set[Path] = set()
-
-    def next_snapshot() -> tuple[int, Path] | None:
-        return next(((step, path) for step, path in run.snapshots.items() if path not in scored), None)
-
-    while next_snapshot() is None:
-        if ended.wait(LOOK_SECONDS):
-            return
-    # Imported here, so that the start of training isn't delayed.
+    first = next(snapshots, None)
+    if first is None:
+        return
+    # Imported here, because training should start first. By now, it has prepared the text and the tokenizer.
     from eval.run import works_of
-    from eval.tracking import snapshot_point
+    from eval.scores.snapshots import snapshot_point
     from train.loop.device import set_up_cpu
+    from train.run import corpus_of
+    from train.runs.model_folder import write_description
     from train.runs.provenance import job_of
     from train.trackers.tracker import tracked
 
-    config = configs[0]
-    configs = [replace(one, trainer=replace(one.trainer, progress=False)) for one in configs]
+    config, tokenizer = configs[0], corpus_of(configs[0]).tokenizer
     set_up_cpu(config.trainer, run.read_manifest().get("parameters"))
     job = job_of("eval", run, run.read_config(), config.study)
-    with TemporaryDirectory() as temporary, tracked(config.logger, job) as tracker:
-        description = _describe(config, ModelFolder(Path(temporary)))
-        while not ended.is_set():
-            if (new := next_snapshot()) is None:
-                ended.wait(LOOK_SECONDS)
-                continue
-            step, path = new
+    with TemporaryDirectory() as folder, tracked(config.logger, job) as tracker:
+        run.model = ModelFolder(
+            Path(folder)
+        )  # the run exports its model only later, but snapshots need its description
+        tokenizer.save(run.model.tokenizer)
+        write_description(run.model, config.model, len(tokenizer), {}, "0" * 64)
+        for step, path in chain([first], snapshots):
             try:
-                for _, make in works_of(run, configs, [step], description=description):
+                for _, make in works_of(run, configs, [step]):
                     if (work := make()).missing:
                         work.score()
             except Exception:
-                if path.exists():
+                if path.exists():  # otherwise, a resumed run has removed it, and will write it again
                     raise
-                continue  # the resumed run has removed this snapshot, and will write it again
-            scored.add(path)
             if point := snapshot_point(run, step, config.ties):
                 tracker.log(point)
-
-
-def _describe(config: EvalConfig, folder: ModelFolder) -> ModelFolder:
-    """Write a model's folder without weights, because a run exports its model only later. Return the folder."""
-    from train.run import corpus_of
-    from train.runs.model_folder import write_description
-
-    tokenizer = corpus_of(config).tokenizer
-    tokenizer.save(folder.tokenizer)
-    write_description(folder, config.model, len(tokenizer), {}, "0" * 64)
-    return folder
 
 
 if __name__ == "__main__":

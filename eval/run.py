@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from pairscale.sizes import plural
 from pairscale.tables import print_table
 from train.models.config import PretrainedConfig
 from train.run import record_pretrained
-from train.runs.folder import DONE, ModelFolder, RunFolder, study_runs
+from train.runs.folder import DONE, RunFolder, study_runs
 from train.sweeps import is_requested
 
 if TYPE_CHECKING:
@@ -124,19 +124,15 @@ def _steps(run: RunFolder, configs: Sequence[EvalConfig]) -> list[int | None]:
 
 
 def works_of(
-    run: RunFolder,
-    configs: Sequence[EvalConfig],
-    steps: Sequence[int | None],
-    scorer: Scorer | None = None,
-    description: ModelFolder | None = None,
+    run: RunFolder, configs: Sequence[EvalConfig], steps: Iterable[int | None], scorer: Scorer | None = None
 ) -> Iterator[tuple[int, Callable[[], Work]]]:
     """Yield each configuration's index, with a function that finds out which of its scores are missing.
 
     This covers the exported model (None) and snapshots in `steps`. Each model is loaded by the first function that
-    needs it. For `scorer` and `description`, see `load_at`.
+    needs it.
     """
     for step in steps:
-        load = cache(partial(load_at, run, configs[0], step, scorer, description))
+        load = cache(partial(load_at, run, configs[0], step, scorer))
         for number, config in enumerate(configs):
             if step is None or config.scoring.snapshots:
                 yield number, partial(_work, run, config, load)
@@ -147,16 +143,11 @@ def _work(run: RunFolder, config: EvalConfig, load: Callable[[], tuple[Scorer, d
 
 
 def load_at(
-    run: RunFolder,
-    config: EvalConfig | SurprisalCommand,
-    step: int | None,
-    scorer: Scorer | None = None,
-    description: ModelFolder | None = None,
+    run: RunFolder, config: EvalConfig | SurprisalCommand, step: int | None, scorer: Scorer | None = None
 ) -> tuple[Scorer, dict[str, Any]]:
     """Return the scorer of a run's exported model or snapshot, and information about the snapshot ({} for the model).
 
-    `scorer` is the exported model, if it is already loaded. `description` describes the snapshots of a run that has no
-    exported model yet.
+    `scorer` is the exported model, if it is already loaded.
     """
     from eval.scorers.base import Execution
     from eval.scorers.load import run_scorer, trained_scorer
@@ -165,7 +156,7 @@ def load_at(
     execution = Execution.of(config)
     if step is None:
         return scorer or run_scorer(run, execution), {}
-    loaded = load_snapshot(run, step, description)
+    loaded = load_snapshot(run, step)
     return trained_scorer(loaded, f"{run.path.name} after {loaded.info['words_seen']:,} words", execution), loaded.info
 
 

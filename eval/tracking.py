@@ -1,18 +1,17 @@
-"""Send a run's scores to its tracker as summary values and tables, and its snapshots' as curves over words seen.
+"""Send a run's scores to its tracker as summary values and tables, and those of its snapshots as curves.
 
     scores of        summary values                            tables
     pairs            accuracy/<label>/<method>/<phenomenon>    accuracies/<label>/<method>
     diagnostics      <measure>/<label>/<condition>             measures/<label>
     suites           overall|circuit|suite/<label>/<name>      measures/<label>
     ratings          Pearson|AUC|.../<label>/<score>           measures/<label>
-    snapshots        curves: snapshots/<label>/<method>/<phenomenon>
+    snapshots        (curves over words seen) snapshots/<label>/<method>/<phenomenon>
 
 The measures are defined in eval/diagnostics/measures.py (accuracy@5, sensitivity ...), eval/syntaxgym/measures.py and
 eval/ratings/measures.py.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import pandas as pd
 
@@ -20,54 +19,36 @@ from eval.config import EvalConfig
 from eval.kinds.items import KINDS, ItemsWork
 from eval.scores.accuracy import accuracies
 from eval.scores.files import answers_metadata, pair_scores
-from eval.scores.snapshots import snapshot_accuracies
+from eval.scores.snapshots import snapshot_point
 from eval.syntaxgym.measures import COMPARISON, PREDICTION
 from train.runs.folder import RunFolder
 from train.runs.provenance import job_of
-from train.trackers.tracker import accepts, tracked
+from train.trackers.tracker import Tracker, tracked, trackers
 
 _TABLE_LEVELS = ["paradigm", PREDICTION, COMPARISON]  # only in tables, because there are too many for summary values
 
 
 def track_scores(run: RunFolder, config: EvalConfig) -> None:
-    """Send all scores of `run` to the tracker: its snapshots' as curves, and its exported model's as results.
+    """Send all scores of `run` to the tracker, if there is one.
 
-    The results replace those that were sent before. Raises the same errors as `tracked`, and RunError if a score file
-    is damaged.
+    Results replace those that were sent before, so nothing appears twice. Raises the same errors as `tracked`, and
+    RunError if a score file is damaged.
     """
-    name = config.logger.name
-    points = [snapshot_point(run, step, config.ties) for step in run.snapshots] if accepts(name, "log") else []
-    values = _results(run, config.ties) if accepts(name, "summarise") else {}
-    if not (values or any(points)):
+    if trackers()[config.logger.name] is Tracker:
         return
-    with tracked(config.logger, job_of("eval", run, run.read_config(), config.study)) as tracker:
-        for point in filter(None, points):
-            tracker.log(point)
-        tracker.summarise(values)
-
-
-def snapshot_point(run: RunFolder, step: int, ties: str | None) -> dict[str, float]:
-    """Return the accuracies at a snapshot and its words_seen, or {} if it has no scores."""
-    point: dict[str, float] = {}
-    for label, method, words, table in snapshot_accuracies(run, step, ties):
-        rows = table[~table["level"].isin(_TABLE_LEVELS)]
-        point |= {
-            "words_seen": words,
-            **dict(zip(f"snapshots/{label}/{method}/" + rows["name"], rows["accuracy"], strict=True)),
-        }
-    return point
-
-
-def _results(run: RunFolder, ties: str | None) -> dict[str, Any]:
     manifest = run.read_manifest()
     words = manifest.get("sample_words") or manifest.get("tokens")  # pretrained models have tokens
-    values: dict[str, Any] = {"sample_words": words} if words else {}
-    for kind, label, table in _tables(run, ties):
+    values = {"sample_words": words} if words else {}
+    for kind, label, table in _tables(run, config.ties):
         values[f"{kind}/{label}"] = table
         rows = table[~table["level"].isin(_TABLE_LEVELS)]
         levels = "accuracy" if kind == "accuracies" else rows["level"]
         values |= dict(zip(levels + f"/{label}/" + rows["name"], rows["accuracy"], strict=True))
-    return values
+    with tracked(config.logger, job_of("eval", run, run.read_config(), config.study)) as tracker:
+        for step in run.snapshots:
+            if point := snapshot_point(run, step, config.ties):
+                tracker.log(point)
+        tracker.summarise(values)
 
 
 def _tables(run: RunFolder, ties: str | None) -> Iterator[tuple[str, str, pd.DataFrame]]:

@@ -20,7 +20,7 @@ from pairscale.sizes import format_size, parse_size
 from train.loop.batches import Batches
 from train.models.base import LanguageModel
 from train.models.config import architectures
-from train.runs.folder import ModelFolder, RunFolder
+from train.runs.folder import RunFolder
 from train.runs.model_folder import ABOUT, LoadedModel, described_model, read_description, snapshot_bytes
 
 END = "end"
@@ -106,11 +106,10 @@ class Snapshots:
         write_bytes(self.folder.snapshot(step, hashlib.sha256(data).hexdigest()), data)
 
 
-def load_snapshot(folder: RunFolder, step: int, description: ModelFolder | None = None) -> LoadedModel:
+def load_snapshot(folder: RunFolder, step: int) -> LoadedModel:
     """Load the model after `step` steps, with step, words_seen and moment as its info.
 
-    Its architecture and tokenizer are in `description`, which is the run's exported model by default. Raises RunError
-    if the snapshot is missing or damaged.
+    Raises RunError if the snapshot is missing or damaged.
     """
     path = folder.snapshots.get(step)
     if path is None:
@@ -128,5 +127,5 @@ def load_snapshot(folder: RunFolder, step: int, description: ModelFolder | None 
     except SafetensorError as error:
         raise RunError(f"{path}: this file can't be read as safetensors ({error}). {_REMOVE}.") from None
     info = cast(dict[str, Any], parse_json(about, _About, path, RunError, _REMOVE))
-    model = description or folder.model
-    return described_model(model, read_description(model, architectures()), path, digest, info)
+    description = read_description(folder.model, architectures())
+    return described_model(folder.model, description, path, digest, info)

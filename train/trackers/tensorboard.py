@@ -15,16 +15,15 @@ class TensorBoardTracker(Tracker):
     def __init__(self, logger: LoggerConfig, job: Job):
         """Prepare to write. Raises ConfigError, before a run begins its work, if TensorBoard is not installed."""
         super().__init__(logger, job)
-        if job.kind != "analysis" and find_spec("tensorboard") is None:
+        if job.kind in ("train", "finetune") and find_spec("tensorboard") is None:
             raise ConfigError('logger=tensorboard: TensorBoard is not installed. Run: pip install -e ".[tensorboard]"')
 
     @cached_property
     def _writer(self) -> Any:
         from torch.utils.tensorboard import SummaryWriter
 
-        folder = self.job.folder / "tensorboard"
-        if self.job.kind == "eval":  # beside the run's training
-            folder /= "snapshots"
+        # Scoring has its own folder, so that the file of the run's training stays.
+        folder = self.job.folder / "tensorboard" / ("snapshots" if self.job.kind == "eval" else "")
         for earlier in folder.glob("events.out.tfevents.*"):  # TensorBoard would sort them by second and process
             earlier.unlink()
         return SummaryWriter(folder, purge_step=0)  # makes a running TensorBoard drop the earlier points

@@ -109,11 +109,6 @@ def trackers() -> Mapping[str, type[Tracker]]:
     return _TRACKERS
 
 
-def accepts(name: str, method: Literal["log", "summarise"]) -> bool:
-    """Return True if the tracker `name` has its own `method`, so that a job has to compute what it takes."""
-    return getattr(trackers()[name], method) is not getattr(Tracker, method)
-
-
 class _Guarded:
     """A tracker whose first error is reported and ends the tracking, but not the job."""
 
