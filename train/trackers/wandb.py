@@ -70,8 +70,8 @@ class WandbTracker(Tracker):
                 resume="allow",
                 dir=str(job.folder),
                 config=dict(job.config),
-                # Its lines would disturb our progress display, and our output doesn't need a copy.
-                settings=wandb.Settings(silent=True, console="off"),
+                # Its lines would disturb our progress display. It copies our output only if the user asks for that.
+                settings=wandb.Settings(silent=True, console=os.environ.get("WANDB_CONSOLE", "off")),
             )
             try:
                 self.run = _answer(start, 2 * CALL_SECONDS)  # W&B's own limit is 90 seconds
@@ -112,6 +112,14 @@ class WandbTracker(Tracker):
         import wandb
 
         _answer(partial(self.run.log, {name: wandb.Image(str(path))}))
+
+    def lines(self, name: str, table: Any) -> None:
+        import wandb
+
+        fields = dict(zip(("step", "lineKey", "lineVal"), table, strict=True))
+        titles = {"title": name, "xname": table.columns[0]}
+        chart = wandb.plot_table("wandb/lineseries/v0", wandb.Table(dataframe=table), fields, titles)  # a preset of W&B
+        _answer(partial(self.run.log, {name: chart}))
 
     def artifact(self, name: str, kind: str, paths: Iterable[Path]) -> None:
         """Store files and folders as an artifact. Offline, they are copied and wait for `wandb sync`."""
