@@ -172,5 +172,5 @@ def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[
             )
             points = points.assign(**{x: np.log2(points["sample_words"])}).dropna()
             points["curve"] += points["variable"].map(ends)
-            for name, of in points.groupby("name"):
-                tracker.lines(f"curves/{results.label}/{name}", of[[x, "curve", "value"]])
+            for unit, of in points.groupby("name"):
+                tracker.lines(f"curves/{results.label}/{unit}", of[[x, "curve", "value"]])

@@ -123,7 +123,7 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
 
 def _early(run: RunFolder, step: int) -> str:
     """Describe the overall accuracies at a snapshot, by benchmark and method. Raises RunError if a file is damaged."""
-    from eval.scores.snapshots import snapshot_point  # imports pandas, which most studies don't need
+    from eval.scores.accuracy import snapshot_point  # imports pandas, which most studies don't need
 
     point = snapshot_point(run, step)
     overall = {key: share for key, share in point.items() if key.endswith("/overall")}

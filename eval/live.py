@@ -13,7 +13,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,27 +33,23 @@ def beside_training(configs: Sequence[EvalConfig]) -> Iterator[None]:
 
     At the end of the block, the current snapshot is finished. If the block raises an error, scoring ends at once.
     """
-    process = subprocess.Popen(
-        started_by("eval.live"), stdin=subprocess.PIPE, env=environment(),
+    silent = [replace(one, trainer=replace(one.trainer, progress=False)) for one in configs]
+    with subprocess.Popen(
+        started_by("eval.live"), stdin=subprocess.PIPE, env=environment(), bufsize=0,
         start_new_session=True,  # so that Ctrl-C reaches only training, which ends this process
-    )  # fmt: skip
-    assert process.stdin is not None
-    try:
-        with suppress(BrokenPipeError):  # if the process dies, its exit code is reported below
-            silent = [replace(one, trainer=replace(one.trainer, progress=False)) for one in configs]
-            pickle.dump(silent, process.stdin)
-            process.stdin.flush()
-        yield
-        with suppress(BrokenPipeError):
-            process.stdin.write(b"\n")
-            process.stdin.flush()
-        if code := process.wait():
-            say(f"Scoring during training ended with exit code {code}. {_AFTERWARDS}")
-    finally:
-        process.kill()
-        process.wait()
-        with suppress(BrokenPipeError):
-            process.stdin.close()
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        try:
+            with suppress(BrokenPipeError):  # if the process dies, its exit code is reported below
+                process.stdin.write(pickle.dumps(silent))
+            yield
+            with suppress(BrokenPipeError):
+                process.stdin.write(b"\n")
+            if code := process.wait():
+                say(f"Scoring during training ended with exit code {code}. {_AFTERWARDS}")
+        except BaseException:
+            process.kill()
+            raise
 
 
 def _main() -> None:
@@ -69,43 +64,30 @@ def _main() -> None:
     threading.Thread(target=listen, daemon=True).start()
     os.nice(NICENESS)
     run = RunFolder.of(configs[0].of_run())
+    while not (run.snapshots or ended.wait(LOOK_SECONDS)):
+        pass
     try:
-        _score(run, configs, _new_snapshots(run, ended))
+        _score(run, configs, ended)
     except Exception as error:
         say(f"{run.path.name}: scoring during training failed. {_AFTERWARDS} The reason: {outcome(error)[0]}")
     os._exit(0)  # the thread above may still be reading
 
 
-def _new_snapshots(run: RunFolder, ended: threading.Event) -> Iterator[tuple[int, Path]]:
-    """Yield the steps and paths of snapshots as they appear, until `ended`."""
-    seen: set[Path] = set()
-    while not ended.is_set():
-        new = next((one for one in run.snapshots.items() if one[1] not in seen), None)
-        if new is None:
-            ended.wait(LOOK_SECONDS)
-        else:
-            seen.add(new[1])
-            yield new
-
-
-def _score(run: RunFolder, configs: Sequence[EvalConfig], snapshots: Iterator[tuple[int, Path]]) -> None:
-    """Score each of the snapshots, and send their accuracies to the tracker. Raises the same errors as scoring.
+def _score(run: RunFolder, configs: Sequence[EvalConfig], ended: threading.Event) -> None:
+    """Score snapshots until `ended`, and send their accuracies to the tracker. Raises the same errors as scoring.
 
     This doesn't write the manifest, which belongs to training.
     """
-    first = next(snapshots, None)
-    if first is None:
-        return
-    # Imported here, because training should start first. By now, it has prepared the text and the tokenizer.
+    # Imported here, because training should start first.
     from eval.run import works_of
-    from eval.scores.snapshots import snapshot_point
+    from eval.scores.accuracy import snapshot_point
     from train.loop.device import set_up_cpu
     from train.run import corpus_of
     from train.runs.model_folder import write_description
     from train.runs.provenance import job_of
     from train.trackers.tracker import tracked
 
-    config, tokenizer = configs[0], corpus_of(configs[0]).tokenizer
+    config, tokenizer, seen = configs[0], corpus_of(configs[0]).tokenizer, set[Path]()
     set_up_cpu(config.trainer, run.read_manifest().get("parameters"))
     job = job_of("eval", run, run.read_config(), config.study)
     with TemporaryDirectory() as folder, tracked(config.logger, job) as tracker:
@@ -114,16 +96,20 @@ def _score(run: RunFolder, configs: Sequence[EvalConfig], snapshots: Iterator[tu
         )  # the run exports its model only later, but snapshots need its description
         tokenizer.save(run.model.tokenizer)
         write_description(run.model, config.model, len(tokenizer), {}, "0" * 64)
-        for step, path in chain([first], snapshots):
-            try:
-                for _, make in works_of(run, configs, [step]):
-                    if (work := make()).missing:
-                        work.score()
-            except Exception:
-                if path.exists():  # otherwise, a resumed run has removed it, and will write it again
-                    raise
-            if point := snapshot_point(run, step, config.ties):
-                tracker.log(point)
+        while not ended.wait(LOOK_SECONDS):
+            for step, path in run.snapshots.items():
+                if path in seen or ended.is_set():
+                    continue
+                seen.add(path)
+                try:
+                    for _, make in works_of(run, configs, step=step):
+                        if (work := make()).missing:
+                            work.score()
+                except Exception:
+                    if path.exists():  # otherwise, a resumed run has removed it, and will write it again
+                        raise
+                if point := snapshot_point(run, step, config.ties):
+                    tracker.log(point)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -100,7 +100,7 @@ def score_run(
             failed[number] = f"{action} on {name}"
 
     with run.locked():
-        for number, make in works_of(run, configs, _steps(run, configs), scorer):
+        for number, make in works_of(run, configs, scorer):
             if number not in failed:
                 with attempt(number, "scored"):
                     work = _score_missing(run, configs[number], make, began=number in works)
@@ -119,23 +119,19 @@ def score_run(
         raise RunError(f"{run.path.name} could not be {' or '.join(failed.values())}. Fix the errors above.")
 
 
-def _steps(run: RunFolder, configs: Sequence[EvalConfig]) -> list[int | None]:
-    return [None, *(run.snapshots if any(config.scoring.snapshots for config in configs) else ())]
-
-
 def works_of(
-    run: RunFolder, configs: Sequence[EvalConfig], steps: Iterable[int | None], scorer: Scorer | None = None
+    run: RunFolder, configs: Sequence[EvalConfig], scorer: Scorer | None = None, step: int | None = None
 ) -> Iterator[tuple[int, Callable[[], Work]]]:
     """Yield each configuration's index, with a function that finds out which of its scores are missing.
 
-    This covers the exported model (None) and snapshots in `steps`. Each model is loaded by the first function that
-    needs it.
+    The exported model comes first, then the snapshots; or only the snapshot at `step`. Each model is loaded by the
+    first function that needs it.
     """
-    for step in steps:
-        load = cache(partial(load_at, run, configs[0], step, scorer))
-        for number, config in enumerate(configs):
-            if step is None or config.scoring.snapshots:
-                yield number, partial(_work, run, config, load)
+    with_snapshots = [number for number, config in enumerate(configs) if config.scoring.snapshots]
+    for at in (None, *(run.snapshots if with_snapshots else ())) if step is None else (step,):
+        load = cache(partial(load_at, run, configs[0], at, scorer))
+        for number in range(len(configs)) if at is None else with_snapshots:
+            yield number, partial(_work, run, configs[number], load)
 
 
 def _work(run: RunFolder, config: EvalConfig, load: Callable[[], tuple[Scorer, dict[str, Any]]]) -> Work:
@@ -302,7 +298,7 @@ def score_or_report(work: Callable[[], object], name: str = "") -> tuple[str, in
 
 def _say_plan(run: RunFolder, configs: Sequence[EvalConfig]) -> None:
     plans: dict[str, list[str]] = {}
-    for _, make in works_of(run, configs, _steps(run, configs)):
+    for _, make in works_of(run, configs):
         work = make()
         plan = f"would score {work.contents}" if work.missing else "already scored"
         plans.setdefault(work.title, []).append(plan)

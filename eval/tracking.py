@@ -17,9 +17,8 @@ import pandas as pd
 
 from eval.config import EvalConfig
 from eval.kinds.items import KINDS, ItemsWork
-from eval.scores.accuracy import accuracies
+from eval.scores.accuracy import accuracies, snapshot_point
 from eval.scores.files import answers_metadata, pair_scores
-from eval.scores.snapshots import snapshot_point
 from eval.syntaxgym.measures import COMPARISON, PREDICTION
 from train.runs.folder import RunFolder
 from train.runs.provenance import job_of

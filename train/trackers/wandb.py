@@ -24,7 +24,7 @@ from concurrent.futures import Future
 from functools import cache, partial
 from pathlib import Path
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pairscale.console import say
 from pairscale.errors import RunError
@@ -71,7 +71,7 @@ class WandbTracker(Tracker):
                 dir=str(job.folder),
                 config=dict(job.config),
                 # Its lines would disturb our progress display. It copies our output only if the user asks for that.
-                settings=wandb.Settings(silent=True, console=os.environ.get("WANDB_CONSOLE", "off")),
+                settings=wandb.Settings(silent=True, console=cast(Any, os.environ.get("WANDB_CONSOLE", "off"))),
             )
             try:
                 self.run = _answer(start, 2 * CALL_SECONDS)  # W&B's own limit is 90 seconds
