@@ -22,7 +22,7 @@ from eval.scores.files import answers_metadata, pair_scores
 from eval.syntaxgym.measures import COMPARISON, PREDICTION
 from train.runs.folder import RunFolder
 from train.runs.provenance import job_of
-from train.trackers.tracker import Tracker, tracked, trackers
+from train.trackers.tracker import Tracker, takes_results, tracked, trackers
 
 _TABLE_LEVELS = ["paradigm", PREDICTION, COMPARISON]  # only in tables, because there are too many for summary values
 
@@ -38,7 +38,7 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
     manifest = run.read_manifest()
     words = manifest.get("sample_words") or manifest.get("tokens")  # pretrained models have tokens
     values = {"sample_words": words} if words else {}
-    for kind, label, table in _tables(run, config.ties):
+    for kind, label, table in _tables(run, config.ties) if takes_results(config.logger.name) else ():
         values[f"{kind}/{label}"] = table
         rows = table[~table["level"].isin(_TABLE_LEVELS)]
         levels = "accuracy" if kind == "accuracies" else rows["level"]

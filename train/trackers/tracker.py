@@ -112,6 +112,11 @@ def trackers() -> Mapping[str, type[Tracker]]:
     return _TRACKERS
 
 
+def takes_results(name: str) -> bool:
+    """Return True if the tracker `name` accepts results, so that a job has to compute them."""
+    return trackers()[name].summarise is not Tracker.summarise
+
+
 class _Guarded:
     """A tracker whose first error is reported and ends the tracking, but not the job."""
 
