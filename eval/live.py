@@ -91,9 +91,7 @@ def _score(run: RunFolder, configs: Sequence[EvalConfig], ended: threading.Event
     set_up_cpu(config.trainer, run.read_manifest().get("parameters"))
     job = job_of("eval", run, run.read_config(), config.study)
     with TemporaryDirectory() as folder, tracked(config.logger, job) as tracker:
-        run.model = ModelFolder(
-            Path(folder)
-        )  # the run exports its model only later, but snapshots need its description
+        run.model = ModelFolder(Path(folder))  # for snapshots, because the run exports its model only later
         tokenizer.save(run.model.tokenizer)
         write_description(run.model, config.model, len(tokenizer), {}, "0" * 64)
         while not ended.wait(LOOK_SECONDS):
