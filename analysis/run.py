@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 
@@ -154,7 +155,7 @@ def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> N
 
 
 def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[BenchmarkResults]) -> None:
-    """Log the slopes and the figure of the overall curves to the experiment tracker (`logger`), if there is one."""
+    """Log slopes, runs, charts of the curves, and the figure of the overall curves to the tracker (`logger`)."""
     values = {"method": config.analysis.method, "ties": config.ties, "source": config.source}
     values |= {"study": name, **here()}
     with tracked(config.logger, Job("analysis", name, name, folder, values)) as tracker:
@@ -165,4 +166,13 @@ def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[
             tracker.image(f"curves/{results.label}", place / "figures" / "overall.png")
             whole = results.slopes[results.slopes["level"] == "overall"].dropna(subset=["slope"])
             slopes = {f"slope/{results.label}/{row.curve}": row.slope for row in rows_of(whole)}
-            tracker.summarise({f"slopes/{results.label}": results.slopes, **slopes})
+            tables = {f"slopes/{results.label}": results.slopes, f"runs/{results.label}": results.units}
+            tracker.summarise({**tables, **slopes})
+            x, ends = f"log2({results.unit})", {"accuracy": "", "low": ", low", "high": ", high"}
+            points = results.lines[results.lines["level"] != "paradigm"].melt(
+                ["name", "curve", "sample_words"], [*ends]
+            )
+            points = points.assign(**{x: np.log2(points["sample_words"])}).dropna()
+            points["curve"] += points["variable"].map(ends)
+            for unit, of in points.groupby("name"):
+                tracker.lines(f"curves/{results.label}/{unit}", of[[x, "curve", "value"]])

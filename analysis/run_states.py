@@ -1,6 +1,7 @@
 """Read the state of each run of a study from its lock, manifest, progress and score files.
 
-`python -m analysis.status` answers at once, because this module neither loads models nor imports pandas.
+`python -m analysis.status` answers at once, because this module neither loads models nor imports pandas, except for
+the accuracies of runs whose snapshots are scored while they are trained.
 """
 
 import os
@@ -40,6 +41,7 @@ class RunState:
     reason: str = ""  # last lines of the errors that stopped it
     commands: tuple[str, ...] = ()  # commands that repeat the scoring that failed
     seen: int = 0  # words read so far
+    early: str = ""  # accuracies at the latest snapshot that was scored, while it is trained
     words: float | None = None  # words read by the end of training
     rate: float | None = None  # words per second
     wall: float = 0.0  # seconds of training so far
@@ -85,8 +87,8 @@ def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunS
 
 def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
     """Read the state of a run from its folder. Raises RunError if files are damaged."""
-    files = run.scores("").glob("*/*.parquet")
-    one.scored_on = tuple(sorted({path.parent.name for path in files if path.stem not in _NO_SCORES}))
+    files = [path for path in run.scores("").glob("*/*.parquet") if path.stem not in _NO_SCORES]
+    one.scored_on = tuple(sorted({path.parent.name for path in files if "@" not in path.stem}))  # "@": of a snapshot
     one.tuned = tuple((path.parent.name, _tuned(path)) for path in sorted(run.path.glob("finetuned/*/seed-*")))
     one.mib = _mib(run.path)
     one.config = run.read_config()
@@ -107,6 +109,8 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
     if run.in_use:
         one.state = "running"
         one.reason = "scoring" if is_trained else ""
+        if not is_trained and (steps := [int(path.stem.rpartition("@")[2]) for path in files if "@" in path.stem]):
+            one.early = _early(run, max(steps))
     elif is_trained:
         names = {label.partition("+")[0] for label in one.scored_on}
         is_complete = benchmarks <= names if benchmarks else bool(names)
@@ -115,6 +119,16 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
         one.commands = tuple(commands.get(label, usual + label.partition("+")[0]) for label in failures)
     else:
         one.state = "failed" if has_failed else "stopped"
+
+
+def _early(run: RunFolder, step: int) -> str:
+    """Describe the overall accuracies at a snapshot, by benchmark and method. Raises RunError if a file is damaged."""
+    from eval.scores.accuracy import snapshot_point  # imports pandas, which most studies don't need
+
+    point = snapshot_point(run, step)
+    overall = {key: share for key, share in point.items() if key.endswith("/overall")}
+    correct = ["{1} {share:.1%} ({2})".format(*key.split("/"), share=share) for key, share in overall.items()]
+    return f"correct after {point['words_seen']:,} words: {', '.join(correct)}" if correct else ""
 
 
 def _tuned(path: Path) -> str:

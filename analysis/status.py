@@ -135,6 +135,7 @@ def _lines(runs: Sequence[RunState]) -> list[str]:
         if one.state in ("running", "stopped") and one.left != 0:
             about.append(f"{one.seen:,} of {f'{one.words:,.0f}' if one.words else '?'} words")
             about.append(f"{one.rate:,.0f} words/s, {clock(one.left)} left" if one.rate and one.left else "")
+            about.append(one.early)
         lines.append(f"{one.state}: {' · '.join(filter(None, about))}")
     more = len(runs) - LISTED
     return [*lines, f"and {more} more"] if more > 0 else lines

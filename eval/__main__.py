@@ -1,6 +1,7 @@
 """`python -m eval`: score the finished runs of a study, or train and score the runs of a sweep (conf/eval.yaml)."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
@@ -79,13 +80,17 @@ def score_pretrained(configs: Sequence[EvalConfig]) -> None:
 
 def score_trained(configs: Sequence[EvalConfig]) -> None:
     """Train a run or import a published checkpoint, unless that is already done, and score it."""
+    from eval.live import beside_training
     from eval.run import check_benchmark, score_run
+
+    config, beside = configs[0], ExitStack()
 
     def check() -> None:
         for one in configs:
             check_benchmark(one)
+        if config.is_live:
+            beside.enter_context(beside_training(configs))
 
-    config = configs[0]
     if isinstance(config.model, ImportedConfig):
         from train.import_checkpoint.run import import_run
 
@@ -96,7 +101,8 @@ def score_trained(configs: Sequence[EvalConfig]) -> None:
         from train.run import corpus_of, run_title, say_summary, train_run
 
         with shown(run_title(config), config.trainer.progress):
-            folder = train_run(config, corpus_of(config), check)
+            with beside:
+                folder = train_run(config, corpus_of(config), check)
             say_summary(folder)
             score_run(folder, configs)
 
@@ -121,11 +127,12 @@ def plan(configs: Sequence[EvalConfig]) -> None:
         planned.add(run)
         planned.note(f"The estimate doesn't include scoring: {error}")
         return
+    most = max(one.memory_bytes for one in scoring)
     planned.add(
         replace(
             run,
             scoring_seconds=sum(one.tokens for one in scoring) / run.tokens_read_per_s,
-            memory_bytes=max(run.memory_bytes, *(one.memory_bytes for one in scoring)),
+            memory_bytes=run.memory_bytes + most if configs[0].is_live else max(run.memory_bytes, most),
             disk_bytes=run.disk_bytes + sum(one.file_bytes for one in scoring),
         )
     )

@@ -46,7 +46,7 @@ class Part(NamedTuple):
     @property
     def fast(self) -> bool:
         """Whether this is the subset for checkpoints."""
-        return self.config.scoring.snapshots
+        return bool(self.config.scoring.snapshots)
 
 
 def run(config: BabylmConfig) -> None:

@@ -13,6 +13,7 @@ from eval.methods.method import typed
 from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Seed, Share, Texts
 from pairscale.errors import ConfigError
 from pairscale.files import sha256_json
+from pairscale.sizes import written
 from train.config import Precision, RunConfig, TrainerConfig
 from train.models.config import ModelConfig
 
@@ -95,7 +96,8 @@ class ScoringConfig:
     # Number of pairs per paradigm whose token scores are written to tokens.parquet.
     token_pairs: Annotated[str, Meta(pattern=r"\A([0-9]{1,9}|all)\Z", description="a number of pairs, or all")]
     seed: Seed  # for drawing these pairs
-    snapshots: bool = False  # whether to score the run's snapshots (train/loop/snapshots.py) too
+    # Whether to score the run's snapshots (train/loop/snapshots.py) too. live: during training (eval/live.py)
+    snapshots: bool | Literal["live"] = False
 
 
 @dataclass(kw_only=True)
@@ -123,9 +125,14 @@ class EvalConfig(RunConfig):
         self.method = {name: typed(name, parameters) for name, parameters in self.method.items()}
         if self.scoring.snapshots and not self.benchmark.has_pairs:
             raise ConfigError(
-                f"scoring.snapshots=true works only with minimal pairs, not with benchmark={self.benchmark.name}. "
-                "Leave this setting out."
+                f"scoring.snapshots={written(self.scoring.snapshots)} works only with minimal pairs, not with "
+                f"benchmark={self.benchmark.name}. Leave this setting out."
             )
+
+    @property
+    def is_live(self) -> bool:
+        """True if the snapshots of a run are scored while it is trained."""
+        return self.scoring.snapshots == "live" and self.trainer.snapshots is not None and not self.model.counted
 
 
 @dataclass(kw_only=True)

@@ -100,7 +100,7 @@ def score_run(
             failed[number] = f"{action} on {name}"
 
     with run.locked():
-        for number, make in _works(run, configs, scorer):
+        for number, make in works_of(run, configs, scorer):
             if number not in failed:
                 with attempt(number, "scored"):
                     work = _score_missing(run, configs[number], make, began=number in works)
@@ -119,17 +119,18 @@ def score_run(
         raise RunError(f"{run.path.name} could not be {' or '.join(failed.values())}. Fix the errors above.")
 
 
-def _works(
-    run: RunFolder, configs: Sequence[EvalConfig], scorer: Scorer | None = None
+def works_of(
+    run: RunFolder, configs: Sequence[EvalConfig], scorer: Scorer | None = None, step: int | None = None
 ) -> Iterator[tuple[int, Callable[[], Work]]]:
     """Yield each configuration's index, with a function that finds out which of its scores are missing.
 
-    The exported model comes first, then the snapshots. Each model is loaded by the first function that needs it.
+    The exported model comes first, then the snapshots; or only the snapshot at `step`. Each model is loaded by the
+    first function that needs it.
     """
     with_snapshots = [number for number, config in enumerate(configs) if config.scoring.snapshots]
-    for step in (None, *(run.snapshots if with_snapshots else ())):
-        load = cache(partial(load_at, run, configs[0], step, scorer))
-        for number in range(len(configs)) if step is None else with_snapshots:
+    for at in (None, *(run.snapshots if with_snapshots else ())) if step is None else (step,):
+        load = cache(partial(load_at, run, configs[0], at, scorer))
+        for number in range(len(configs)) if at is None else with_snapshots:
             yield number, partial(_work, run, configs[number], load)
 
 
@@ -297,7 +298,7 @@ def score_or_report(work: Callable[[], object], name: str = "") -> tuple[str, in
 
 def _say_plan(run: RunFolder, configs: Sequence[EvalConfig]) -> None:
     plans: dict[str, list[str]] = {}
-    for _, make in _works(run, configs):
+    for _, make in works_of(run, configs):
         work = make()
         plan = f"would score {work.contents}" if work.missing else "already scored"
         plans.setdefault(work.title, []).append(plan)

@@ -1,4 +1,4 @@
-"""Compute accuracies from the rows of score files. No model is needed."""
+"""Compute accuracies from score files or their rows. No model is needed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,9 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from eval.scores.files import pair_scores, read_metadata, score_path
 from pairscale.errors import MAX_SEED
 from pairscale.seeds import derived_seed
 from pairscale.shares import wilson
+from train.runs.folder import RunFolder
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -190,3 +192,20 @@ def accuracies(scores: pd.DataFrame, ties: str | None = None, confidence: float 
         counts = (len(group), int(group["pairs"].sum()), int(group["ties"].sum()))
         rows.append((level, name, *counts, accuracy, *wilson(accuracy, trials, confidence)))
     return pd.DataFrame(rows, columns=["level", "name", "paradigms", "pairs", "ties", "accuracy", "low", "high"])
+
+
+def snapshot_point(run: RunFolder, step: int, ties: str | None = None) -> dict[str, float]:
+    """Return the accuracies at the snapshot after `step` steps, as a point of a tracker, or {} if it has no scores.
+
+    The keys are words_seen and snapshots/<benchmark>/<method>/<phenomenon or "overall">. Raises RunError if a score
+    file is damaged.
+    """
+    point: dict[str, float] = {}
+    for folder in sorted(run.scores("").glob("*")):
+        for method, scores in pair_scores(folder, step):
+            table = accuracies(scores, ties)
+            rows = table[table["level"] != "paradigm"]
+            names = f"snapshots/{folder.name}/{method}/" + rows["name"]
+            point["words_seen"] = read_metadata(score_path(folder, method, step))["words_seen"]
+            point |= dict(zip(names, rows["accuracy"], strict=True))
+    return point

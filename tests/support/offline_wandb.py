@@ -38,7 +38,7 @@ class OfflineRun:
 
     def table(self, name: str) -> tuple[list[str], list[list[Any]]]:
         """Return the columns and rows of a table in the summary."""
-        path = self.summary[name]["path"]
+        path = self.summary.get(f"{name}.path") or self.summary[name]["path"]  # the first if it was logged
         file = next(folder / "files" / path for folder in self.folders if (folder / "files" / path).exists())
         table = json.loads(file.read_text())
         return table["columns"], table["data"]
@@ -97,5 +97,7 @@ def _join(runs: dict[str, OfflineRun], folder: Path) -> None:
                 run.metrics.append(record["metric"])
             case "artifact":
                 run.artifacts.append(record["artifact"])
+            case "config":
+                run.config |= record["config"]["update"]
             case "exit":
                 run.state = "failed" if record["exit"].get("exit_code") else "finished"

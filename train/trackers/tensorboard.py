@@ -1,4 +1,4 @@
-"""Write training curves for TensorBoard (logger=tensorboard), to `tensorboard` in the job's folder."""
+"""Write curves for TensorBoard (logger=tensorboard), to `tensorboard` in the job's folder."""
 
 from functools import cached_property
 from importlib.util import find_spec
@@ -22,7 +22,8 @@ class TensorBoardTracker(Tracker):
     def _writer(self) -> Any:
         from torch.utils.tensorboard import SummaryWriter
 
-        folder = self.job.folder / "tensorboard"
+        # Scoring has its own folder, so that the file of the run's training stays.
+        folder = self.job.folder / "tensorboard" / ("snapshots" if self.job.kind == "eval" else "")
         for earlier in folder.glob("events.out.tfevents.*"):  # TensorBoard would sort them by second and process
             earlier.unlink()
         return SummaryWriter(folder, purge_step=0)  # makes a running TensorBoard drop the earlier points

@@ -1,6 +1,6 @@
 """Define what a tracker is, register trackers by name, and keep their errors from stopping a job.
 
-A tracker is a class with five methods, registered under the name that `logger.name` selects:
+A tracker is a class with six methods, registered under the name that `logger.name` selects:
 
     @tracker("mine")
     class Mine(Tracker):
@@ -77,6 +77,9 @@ class Tracker:
 
     def image(self, name: str, path: Path) -> None:
         """Add a figure from a PNG file."""
+
+    def lines(self, name: str, table: Any) -> None:
+        """Add a chart from a DataFrame with a row per point: its x, the name of its line, and its y, in this order."""
 
     def artifact(self, name: str, kind: str, paths: Iterable[Path]) -> None:
         """Store files and folders as an artifact of this kind ("model" or "checkpoint")."""

@@ -3,7 +3,7 @@
     job        name in W&B        contents
     train      <run id> train     configuration, curves over words seen, sizes and speeds
     finetune   <run id> <task> ...  loss and measures after each epoch, over steps
-    eval       <run id> eval      accuracies and measures
+    eval       <run id> eval      accuracies and measures, and those of snapshots over words seen
     analysis   <study> analysis   learning curves and slopes
 
 All runs of a study form a group. Scoring is a separate W&B run, because a W&B run has only one job type and one writing
@@ -24,7 +24,7 @@ from concurrent.futures import Future
 from functools import cache, partial
 from pathlib import Path
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pairscale.console import say
 from pairscale.errors import RunError
@@ -70,8 +70,8 @@ class WandbTracker(Tracker):
                 resume="allow",
                 dir=str(job.folder),
                 config=dict(job.config),
-                # Its lines would disturb our progress display, and our output doesn't need a copy.
-                settings=wandb.Settings(silent=True, console="off"),
+                # Its lines would disturb our progress display. It copies our output only if the user asks for that.
+                settings=wandb.Settings(silent=True, console=cast(Any, os.environ.get("WANDB_CONSOLE", "off"))),
             )
             try:
                 self.run = _answer(start, 2 * CALL_SECONDS)  # W&B's own limit is 90 seconds
@@ -86,7 +86,7 @@ class WandbTracker(Tracker):
                 raise RunError(
                     f"logger=wandb: {reason.rstrip('.')}. To track without a network, use logger.mode=offline."
                 ) from None
-            if job.kind in ("train", "finetune"):
+            if job.kind != "analysis":
                 self.run.define_metric(job.x)
                 self.run.define_metric("*", step_metric=job.x)
             # Online, the summary of a resumed run contains the last point of its curves.
@@ -112,6 +112,14 @@ class WandbTracker(Tracker):
         import wandb
 
         _answer(partial(self.run.log, {name: wandb.Image(str(path))}))
+
+    def lines(self, name: str, table: Any) -> None:
+        import wandb
+
+        fields = dict(zip(("step", "lineKey", "lineVal"), table, strict=True))
+        titles = {"title": name, "xname": table.columns[0]}
+        chart = wandb.plot_table("wandb/lineseries/v0", wandb.Table(dataframe=table), fields, titles)  # a preset of W&B
+        _answer(partial(self.run.log, {name: chart}))
 
     def artifact(self, name: str, kind: str, paths: Iterable[Path]) -> None:
         """Store files and folders as an artifact. Offline, they are copied and wait for `wandb sync`."""

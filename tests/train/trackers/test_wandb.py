@@ -7,9 +7,13 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
+from analysis.curves.fit import fitted_lines
+from analysis.run import read_benchmarks, read_study, track
 from eval.diagnostics.measures import measures
 from eval.run import score_run
 from eval.scores.accuracy import accuracies
@@ -22,6 +26,7 @@ from tests.support.commands import run_command
 from tests.support.diagnostics import write_files
 from tests.support.offline_wandb import hide_account, offline_runs, tracked_job
 from tests.support.random_models import LSTM, random_model, simulated_run
+from tests.support.simulated_study import SimulatedStudy
 from tests.support.small_runs import for_training, study_overrides, trained
 from tests.support.suites import write_suites
 from train.run import track_points
@@ -234,3 +239,26 @@ def test_a_failed_job_is_a_failed_run_in_w_and_b(tmp_path):
     with pytest.raises(ConfigError):
         fail()
     assert tracked_job(tmp_path, "a-run", "train").state == "failed"
+
+
+def test_an_analysis_logs_charts_of_its_curves_with_bands(tmp_path):
+    study = SimulatedStudy(sizes=("125k", "250k", "500k"))
+    study.write(tmp_path / "runs")
+    config = compose("analysis", [f"study={study.name}", f"paths.runs={tmp_path}/runs", "logger=wandb"])
+    (results,) = read_benchmarks(config, read_study(config))
+    (tmp_path / "figures").mkdir()
+    Image.new("RGB", (4, 4)).save(tmp_path / "figures/overall.png")
+    track(config, study.name, tmp_path, [results])
+    run = tracked_job(tmp_path, study.name, "analysis")
+    columns, rows = run.table("curves/blimp/overall_table")
+    drawn = pd.DataFrame(rows, columns=columns)
+    lines = fitted_lines(results.accuracies)
+    curve = lines[(lines["level"] == "overall") & (lines["curve"] == results.curves[0])]
+    for column, name in {"accuracy": results.curves[0], "high": f"{results.curves[0]}, high"}.items():
+        of = drawn[drawn["curve"] == name]
+        assert of["value"].tolist() == pytest.approx(curve[column].tolist())
+        assert of["log2(words)"].tolist() == pytest.approx(np.log2(curve["sample_words"]).tolist())
+    charts = {key for key in run.config if key.startswith("_wandb.visualize.")}  # what W&B draws
+    assert charts == {f"_wandb.visualize.curves/blimp/{name}" for name in ("overall", *study.phenomena)}
+    columns, rows = run.table("runs/blimp")
+    assert len(rows) == len(results.units)
