@@ -163,7 +163,7 @@ def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[
             if results.slopes.empty:
                 continue
             place = folder / results.label if len(benchmarks) > 1 else folder
-            tracker.image(f"curves/{results.label}", place / "figures" / "overall.png")
+            tracker.chart(f"curves/{results.label}", place / "figures" / "overall.png")
             whole = results.slopes[results.slopes["level"] == "overall"].dropna(subset=["slope"])
             slopes = {f"slope/{results.label}/{row.curve}": row.slope for row in rows_of(whole)}
             tables = {f"slopes/{results.label}": results.slopes, f"runs/{results.label}": results.units}
@@ -175,4 +175,4 @@ def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[
             points = points.assign(**{x: np.log2(points["sample_words"])}).dropna()
             points["curve"] += points["variable"].map(ends)
             for unit, of in points.groupby("name"):
-                tracker.lines(f"curves/{results.label}/{unit}", of[[x, "curve", "value"]])
+                tracker.chart(f"curves/{results.label}/{unit}", of[[x, "curve", "value"]])

@@ -181,7 +181,7 @@ def test_runs_of_like_size_share_tasks(submit, queue, arguments):
 
 
 def test_a_task_takes_only_as_many_runs_as_fit_into_its_memory(submit, queue, arguments, run_ids, capsys):
-    each = peak_memory([compose("eval", [*arguments[:1], *GRID[:1], "sample.size=8k"])])
+    each = peak_memory([compose("eval", [*arguments[:2], "sample.size=8k", *arguments[-3:]])])
     for memory, fitting in ((4 * each // 2**20, 3), (4 * each // 2**20 + 1, 4)):
         submit([*arguments, "seed=1,2,3", "slurm.per_gpu=4", f"slurm.mem={memory}M"])
         *_, array, _ = calls(queue)

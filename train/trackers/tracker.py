@@ -1,6 +1,6 @@
 """Define what a tracker is, register trackers by name, and keep their errors from stopping a job.
 
-A tracker is a class with six methods, registered under the name that `logger.name` selects:
+A tracker is a class with five methods, registered under the name that `logger.name` selects:
 
     @tracker("mine")
     class Mine(Tracker):
@@ -75,11 +75,11 @@ class Tracker:
     def summarise(self, values: Mapping[str, Any]) -> None:
         """Set values of the whole job by name, replacing earlier ones. A value may be a DataFrame."""
 
-    def image(self, name: str, path: Path) -> None:
-        """Add a figure from a PNG file."""
+    def chart(self, name: str, content: Any) -> None:
+        """Add a figure from the path of a PNG file, or a chart of lines from a DataFrame.
 
-    def lines(self, name: str, table: Any) -> None:
-        """Add a chart from a DataFrame with a row per point: its x, the name of its line, and its y, in this order."""
+        The DataFrame has a row per point: its x, the name of its line, and its y, in this order.
+        """
 
     def artifact(self, name: str, kind: str, paths: Iterable[Path]) -> None:
         """Store files and folders as an artifact of this kind ("model" or "checkpoint")."""

@@ -108,17 +108,17 @@ class WandbTracker(Tracker):
         }
         _answer(partial(self.run.summary.update, plain))
 
-    def image(self, name: str, path: Path) -> None:
+    def chart(self, name: str, content: Any) -> None:
         import wandb
 
-        _answer(partial(self.run.log, {name: wandb.Image(str(path))}))
-
-    def lines(self, name: str, table: Any) -> None:
-        import wandb
-
-        fields = dict(zip(("step", "lineKey", "lineVal"), table, strict=True))
-        titles = {"title": name, "xname": table.columns[0]}
-        chart = wandb.plot_table("wandb/lineseries/v0", wandb.Table(dataframe=table), fields, titles)  # a preset of W&B
+        if isinstance(content, Path):
+            chart: Any = wandb.Image(str(content))
+        else:
+            fields = dict(zip(("step", "lineKey", "lineVal"), content, strict=True))
+            titles = {"title": name, "xname": content.columns[0]}
+            chart = wandb.plot_table(
+                "wandb/lineseries/v0", wandb.Table(dataframe=content), fields, titles
+            )  # W&B's preset
         _answer(partial(self.run.log, {name: chart}))
 
     def artifact(self, name: str, kind: str, paths: Iterable[Path]) -> None:

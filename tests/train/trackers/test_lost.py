@@ -34,7 +34,7 @@ SMALL = [
 METHODS = {
     "log": ({"words_seen": 1.0},),
     "summarise": ({"a": 1, "t": pd.DataFrame({"a": [1]})},),
-    "image": ("i", Path("i.png")),
+    "chart": ("i", Path("i.png")),
     "artifact": ("m", "model", [Path("m")]),
 }
 
