@@ -42,7 +42,7 @@ test-slow: venv  ## run the tests that take five seconds or more
 	$(PYTEST) -n 4 --dist worksteal -m "slow and not slurm and not release"  # four processes, because these tests often wait
 
 test-slurm: venv  ## run the tests that need SLURM, with a SLURM on this machine (needs root and make system)
-	$(PYTEST) -m slurm
+	$(PYTEST) -m "slurm and not release"
 
 lint: venv  ## run ruff and mypy
 	$(BIN)/ruff check .

@@ -106,6 +106,14 @@ def lmplz() -> Any:
         pytest.skip("This test needs KenLM's lmplz. Build it with `make lmplz`.")
 
 
+@pytest.fixture(autouse=True)
+def no_command_line() -> None:
+    """Forget the command line of an earlier test in this process."""
+    from pairscale.command.line import Line, set_current
+
+    set_current(Line())
+
+
 @pytest.fixture
 def small_text(tmp_path: Path) -> None:
     """Write text.txt, which the runs of tests.support.small_runs train on."""

@@ -183,6 +183,7 @@ def test_the_report_equals_that_of_the_undisturbed_study(walk, cluster):
         pd.testing.assert_frame_equal(*(frame.drop(columns=timed) for frame in rows), check_exact=True)
 
 
+@pytest.mark.release  # this takes minutes
 def test_runs_that_share_a_task_and_a_gpu_are_disturbed_alone_or_together(cluster, tmp_path):
     seeds = [7, 8, 9, 10]
     axis = f"seed={','.join(map(str, seeds))}"

@@ -58,7 +58,7 @@ def test_sentences_do_not_depend_on_those_before(model):
     assert list(load(model).trees(sentences[100:], 100)) == whole[100:]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_configuration_of_the_guide_trains_a_parser_for_annotations(tmp_path):
     def run_spacy(*words: object) -> None:
         subprocess.run([sys.executable, "-m", "spacy", *map(str, words)], check=True, capture_output=True)

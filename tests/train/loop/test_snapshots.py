@@ -15,7 +15,6 @@ from eval.scorers.load import trained_scorer
 from eval.scores.files import read_metadata, read_scores, read_words, score_path
 from eval.surprisal.run import run as write_surprisals
 from pairscale.command.compose import compose
-from pairscale.command.line import Line, set_current
 from pairscale.errors import ConfigError, RunError
 from tests.bench.stages import SMALL, TRAINED, contents, difference
 from tests.support.small_runs import trained
@@ -227,7 +226,6 @@ def test_each_snapshot_is_scored_once_with_its_own_weights(configure, capsys):
 
 
 def test_each_snapshot_has_its_own_surprisals(finished_run, tmp_path, capsys):
-    set_current(Line())  # another test may have chosen a model on its command line
     text = tmp_path / "two.txt"
     text.write_text("The cats sleep near a dog .\nThe cat sleeps .\n")
     paths = [f"paths.runs={finished_run.path.parents[1]}", f"paths.reports={tmp_path}", "trainer.progress=false"]
