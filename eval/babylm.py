@@ -70,17 +70,16 @@ def run(config: BabylmConfig) -> None:
         score_study(*(part.config for part in reversed(parts)), tables=config.verbose)
     except RunError as error:  # some runs could not be scored, but the others can be submitted
         failure = error
-    if not config.dry_run:
-        _report(config, parts)
+    done = [one for one in study_runs(config.paths.runs, config.study) if one.done]
+    if done and not config.dry_run:
+        _report(config, parts, done)
     if failure is not None:
         raise failure
 
 
-def _report(config: BabylmConfig, parts: list[Part]) -> None:
-    """Write the submissions and the accuracies of the finished runs, and print these."""
-    study = str(config.study)
-    folder = Path(config.paths.reports) / study / "babylm"
-    done = [one for one in study_runs(config.paths.runs, study) if one.done]
+def _report(config: BabylmConfig, parts: list[Part], done: list[RunFolder]) -> None:
+    """Write the submissions and the accuracies of finished runs, and print these."""
+    folder = Path(config.paths.reports) / str(config.study) / "babylm"
     if config.track == "multilingual":
         multilingual.report(done, parts, config.languages, folder / "multilingual")
         return

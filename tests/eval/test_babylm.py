@@ -313,3 +313,12 @@ def test_results_of_other_texts_or_models_and_incomplete_scores_are_refused(stud
         submitted(study)
     with pytest.raises(RunError, match=r"lp\.parquet: 1 of 3 items have no score"):
         submission.check_complete(pd.Series([1.0, math.nan, 0.0]), tmp_path / "lp.parquet")
+
+
+def test_a_study_without_finished_runs_is_explained(study, tmp_path):
+    folder, run, _ = study
+    (tmp_path / "s" / run.path.name).mkdir(parents=True)
+    (tmp_path / "s" / run.path.name / "config.yaml").write_bytes(run.config.read_bytes())
+    words = ["study=s", f"evaluation_data={folder}/data", f"paths.runs={tmp_path}", f"paths.reports={tmp_path}"]
+    with pytest.raises(RunError, match="no run"):
+        babylm(compose("babylm", words))
