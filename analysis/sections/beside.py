@@ -56,7 +56,8 @@ def models(results: BenchmarkResults) -> list[Exhibit]:
     )
     about = "The accuracy in a phenomenon is the mean over its paradigms. The vertical line marks chance."
     table = _wide(pd.concat([above, humans.assign(entry="humans")]), "entry")
-    by_paradigm = _wide(units[units["level"] == "paradigm"], "entry", "paradigm")
+    theirs = results.published_models.assign(entry=results.published_models["model"].str.replace("\n", " "))
+    by_paradigm = _wide(pd.concat([units, theirs]), "entry", "paradigm").dropna(subset=list(entry.unique()), how="all")
     return [
         Exhibit("models", "Pretrained models", about, table, charts={"accuracy": draw}),
         Exhibit("models-by-paradigm", "Pretrained models by paradigm", "These are the accuracies.", by_paradigm),

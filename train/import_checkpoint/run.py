@@ -32,7 +32,13 @@ def import_run(config: RunConfig) -> RunFolder:
         raise ConfigError(f"model={model.name}: this model can't be imported. Use model=imported for a checkpoint.")
     path = Path(model.checkpoint).expanduser()
     if not path.is_file():
-        raise InputError(f"model.checkpoint={model.checkpoint}: this file does not exist. Correct the path.")
+        if model.checkpoint.startswith("None/"):  # ${paths.data} is not set
+            raise InputError(f"model.checkpoint: PAIRSCALE_DATA is not set. Set it to the folder that contains {model.checkpoint[5:]}.")
+        raise InputError(
+            f"model.checkpoint={model.checkpoint}: this file does not exist. Put the authors' checkpoint and its "
+            "vocab.txt there (github.com/facebookresearch/colorlessgreenRNNs and github.com/kimiyoung/transformer-xl "
+            "say where to download theirs), or correct the path."
+        )
     digest = sha256_file(path)
     folder = RunFolder.of(config)
     if folder.done:
