@@ -1,5 +1,6 @@
 """The numbers of the sections, against hand computations and other libraries."""
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from analysis.sections.ablations import ablation_findings, effects_of
 from analysis.sections.methods import method_differences
 from analysis.sections.pairs import hardest
 from analysis.sections.training import perplexity_slopes
+from eval.published import read_published
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support.ablation_study import write_ablations
@@ -97,6 +99,20 @@ def test_every_section_can_be_shown_and_names_are_checked(results):
     assert {"paradigms", *chosen(None)} == {*chosen(["paradigms"])}
     with pytest.raises(ConfigError, match="slopes"):
         chosen(["slops"])
+
+
+def test_a_pretrained_model_stands_beside_the_published_ones_on_each_paradigm(results):
+    pretrained = copy(results)
+    one = results.accuracies["run"] == results.accuracies["run"].iloc[0]
+    names = {"island_effects_1": "adjunct_island", "island_effects_2": "wh_island"}
+    table = results.accuracies[one].replace({"paradigm": names}).query("paradigm in @names.values()")
+    pretrained.models = table.assign(curve="gulordava")
+    shown = {one.name: one.table for one in exhibits(pretrained, ["models"])}["models-by-paradigm"]
+    assert shown["paradigm"].tolist() == ["overall", *names.values()]
+    ours = table.set_index("paradigm")["accuracy"]
+    assert shown["gulordava"].tolist() == pytest.approx([ours.mean(), *ours[[*names.values()]]])
+    published = read_published("blimp").query("model == 'LSTM'").set_index("name")["accuracy"]
+    assert shown["LSTM (published)"].tolist()[1:] == published[[*names.values()]].tolist()
 
 
 def test_baselines_are_no_points_of_a_curve_of_perplexities_and_no_sizes_in_notes(tmp_path):

@@ -33,7 +33,8 @@ def import_run(config: RunConfig) -> RunFolder:
     path = Path(model.checkpoint).expanduser()
     if not path.is_file():
         if model.checkpoint.startswith("None/"):  # ${paths.data} is not set
-            raise InputError(f"model.checkpoint: PAIRSCALE_DATA is not set. Set it to the folder that contains {model.checkpoint[5:]}.")
+            inside = model.checkpoint.removeprefix("None/")
+            raise InputError(f"model.checkpoint: PAIRSCALE_DATA is not set. Set it to the folder with {inside}.")
         raise InputError(
             f"model.checkpoint={model.checkpoint}: this file does not exist. Put the authors' checkpoint and its "
             "vocab.txt there (github.com/facebookresearch/colorlessgreenRNNs and github.com/kimiyoung/transformer-xl "
