@@ -121,18 +121,21 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
     before = torch.cat([torch.tensor([EOS]), padded[:-1]]).view(columns, length)
     counted = (torch.arange(columns * length) < len(tokens)).view(columns, length)
 
-    parts = []
+    # Small tensors that stay among large ones that go would keep the memory of all steps in use.
+    losses = torch.empty(columns * length, dtype=torch.float64)
     of_columns = torch.zeros(columns, dtype=torch.float64)
     with _without_dropout(model):
         state = model.initial_state(columns)
         for start in range(0, length, STEP):
             part = slice(start, start + STEP)
             hidden, state = model(before[:, part].to(device), state)
-            target = targets[:, part].to(device).reshape(-1)
-            losses = -model.logprobs(hidden.reshape(target.numel(), -1), target)
-            losses = losses.double() * counted[:, part].to(device).reshape(-1)
-            of_columns += losses.view(columns, -1).sum(1).cpu()
-            parts.append((losses, target))
+            target = targets[:, part].reshape(-1).to(device)
+            values = -model.logprobs(hidden.reshape(len(target), -1), target).double().cpu()
+            values *= counted[:, part].reshape(-1)
+            of_columns += values.view(columns, -1).sum(1)
+            losses[columns * start : columns * start + len(values)] = values
+    steps = (part.reshape(-1) for part in torch.split(targets, STEP, 1))
+    parts = zip(torch.split(losses, columns * STEP), steps, strict=True)
     return _summed(model, held_out, parts, of_columns / counted.sum(1))
 
 
