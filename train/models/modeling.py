@@ -1,11 +1,12 @@
-"""Make our own models loadable with transformers' AutoModelForCausalLM. This file travels with the weights."""
+"""Make our own models loadable with transformers (AutoModelForCausalLM, AutoModel). The file travels with weights."""
 
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import GenerationMixin, PretrainedConfig, PreTrainedModel
-from transformers.modeling_outputs import CausalLMOutput
+from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput
 
 from train.models.base import LanguageModel as Body  # in a model's folder: its own class
 
@@ -25,11 +26,11 @@ class PairscaleConfig(PretrainedConfig):
         super().__init__(**values)
 
 
-class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
-    """A language model that maps tokens (B, T) to logits (B, T, V) for the next tokens.
+class PairscaleModel(PreTrainedModel):
+    """A language model without its softmax, which maps tokens (B, T) to hidden states (B, T, D).
 
-    Begin each text with `<eos>` (id 0). It is read from an empty state. Later tokens don't change a prediction, so
-    padding on the right is harmless, but padding on the left is not.
+    Begin each text with `<eos>` (id 0). It is read from an empty state. Padding on either side doesn't change the
+    hidden states of the text.
     """
 
     config_class = PairscaleConfig
@@ -50,6 +51,29 @@ class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
     def _init_weights(self, module: nn.Module) -> None:
         """Do nothing, because the model draws its own weights."""
 
+    def hidden(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Return the hidden states (B, T, D). Raises ValueError if padding is within a text."""
+        state = self.model.initial_state(len(input_ids))
+        mask = attention_mask if attention_mask is not None and attention_mask.dim() == 2 else None
+        if mask is None or not bool((mask.diff(dim=1) > 0).any()):
+            return self.model(input_ids, state)[0]
+        # Padding on the left moves to the right, where no later token reads it, and back.
+        left = mask.long().argmax(1, keepdim=True)
+        places = torch.arange(input_ids.shape[1], device=input_ids.device)
+        moved, back = (places + left) % len(places), (places - left) % len(places)
+        if bool((mask.gather(1, moved).diff(dim=1) > 0).any()):
+            raise ValueError("attention_mask: padding must be before or after a text, not within it.")
+        found: Tensor = self.model(input_ids.gather(1, moved), state)[0]
+        return found.gather(1, back[..., None].expand_as(found))
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None, **others: Any) -> BaseModelOutput:
+        """Return the hidden states (B, T, D) as `last_hidden_state`. Raises ValueError if padding is within a text."""
+        return BaseModelOutput(last_hidden_state=self.hidden(input_ids, attention_mask))
+
+
+class PairscaleForCausalLM(PairscaleModel, GenerationMixin):
+    """A language model that maps tokens (B, T) to logits (B, T, V) for the next tokens."""
+
     def forward(
         self,
         input_ids: Tensor,
@@ -61,11 +85,9 @@ class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
         """Return the logits of the last `logits_to_keep` places (0: all) and, with `labels`, their mean loss in nats.
 
         Pass the inputs themselves as `labels`: each is predicted from those before it. Labels of -100 are ignored.
-        Raises ValueError for padding on the left. Padding on the right doesn't change anything.
+        Raises ValueError if padding is within a text.
         """
-        if attention_mask is not None and attention_mask.dim() == 2 and bool((attention_mask.diff(dim=1) > 0).any()):
-            raise ValueError("Padding on the left would be read as text. Set tokenizer.padding_side = 'right'.")
-        hidden, _ = self.model(input_ids, self.model.initial_state(len(input_ids)))
+        hidden = self.hidden(input_ids, attention_mask)
         if labels is None:
             return CausalLMOutput(logits=self._logits(hidden[:, -logits_to_keep:]))
         predicted = labels[:, 1:] != -100

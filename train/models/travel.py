@@ -36,12 +36,12 @@ def write_description_and_code(folder: Path, model: LanguageModel, config: Model
     _write_code(folder, model)
     names = {field.name for field in dataclasses.fields(config)} | {"adaptive", "widths"}
     values = {name: getattr(config, name) for name in sorted(names - _NOT_OURS) if hasattr(config, name)}
-    classes = {"AutoConfig": "PairscaleConfig", "AutoModelForCausalLM": "PairscaleForCausalLM"}
+    classes = {"AutoConfig": "Config", "AutoModel": "Model", "AutoModelForCausalLM": "ForCausalLM"}
     symbols = {"bos_token_id": EOS, "eos_token_id": EOS}
     described = {
         "model_type": "pairscale",
         "architectures": ["PairscaleForCausalLM"],
-        "auto_map": {auto: f"{_MODELING.stem}.{name}" for auto, name in classes.items()},
+        "auto_map": {auto: f"{_MODELING.stem}.Pairscale{name}" for auto, name in classes.items()},
         "dtype": "float32",
         "vocab_size": model.vocabulary,
         **symbols,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoModel, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from eval.config import PLAIN
 from eval.export.run import export, snapshot_name, upload
@@ -52,7 +52,7 @@ for room in ("pairscale", "corpora", "train", "eval", "analysis"):
         continue
     raise SystemExit(f"{room} can be imported")
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 folder, sentences = sys.argv[2], json.loads(sys.argv[3])
 tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
 model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True, dtype=torch.float64).eval()
@@ -104,8 +104,25 @@ def test_logits_loss_and_padding(tmp_path):
     nats = -logits.log_softmax(-1)[0, :-1].gather(-1, tokens[0, 1:, None]).mean()
     assert model(tokens, labels=tokens).loss == pytest.approx(float(nats), abs=1e-6)
     assert torch.equal(model(tokens, attention_mask=torch.tensor([[1, 1, 1, 0]])).logits, logits)
-    with pytest.raises(ValueError, match="Padding on the left"):
-        model(tokens, attention_mask=torch.tensor([[0, 1, 1, 1]]))
+    padded = torch.tensor([[1, 1, 0, 2, 3, 4], [1, 0, 2, 3, 4, 1], [0, 2, 3, 4, 4, 2]])
+    mask = torch.tensor([[0, 0, 1, 1, 1, 1], [0, 1, 1, 1, 1, 0], [1] * 6])
+    both = model(padded, attention_mask=mask).logits
+    for row, place in ((0, 2), (1, 1), (2, 0)):
+        assert torch.allclose(both[row, place : place + 4], logits[0], atol=1e-6)
+    with pytest.raises(ValueError, match="within"):
+        model(tokens, attention_mask=torch.tensor([[1, 0, 1, 1]]))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", MODELS)
+def test_without_its_softmax_a_model_gives_the_hidden_states_behind_the_logits(name, tmp_path):
+    loaded = random_model(MODELS[name])
+    saved(tmp_path, loaded)
+    tokens = torch.tensor([[0, 2, 3, 4]])
+    hidden = AutoModel.from_pretrained(tmp_path, trust_remote_code=True).eval()(tokens).last_hidden_state
+    assert hidden.shape[-1] == read_by_transformers(tmp_path).config.hidden_size
+    expected = read_by_transformers(tmp_path)(tokens).logits.log_softmax(-1)[0, 0, 2]
+    assert loaded.model.eval().logprobs(hidden[0, :1], torch.tensor([2])) == pytest.approx(float(expected), abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["word", "char", "unigram", "jieba"])
