@@ -54,11 +54,11 @@ class PairscaleModel(PreTrainedModel):
     def hidden(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return the hidden states (B, T, D). Raises ValueError if padding is within a text."""
         state = self.model.initial_state(len(input_ids))
-        mask = attention_mask if attention_mask is not None and attention_mask.dim() == 2 else None
+        mask = attention_mask.long() if attention_mask is not None and attention_mask.dim() == 2 else None
         if mask is None or not bool((mask.diff(dim=1) > 0).any()):
             return self.model(input_ids, state)[0]
         # Padding on the left moves to the right, where no later token reads it, and back.
-        left = mask.long().argmax(1, keepdim=True)
+        left = mask.argmax(1, keepdim=True)
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         moved, back = (places + left) % len(places), (places - left) % len(places)
         if bool((mask.gather(1, moved).diff(dim=1) > 0).any()):
@@ -84,13 +84,15 @@ class PairscaleForCausalLM(PairscaleModel, GenerationMixin):
     ) -> CausalLMOutput:
         """Return the logits of the last `logits_to_keep` places (0: all) and, with `labels`, their mean loss in nats.
 
-        Pass the inputs themselves as `labels`: each is predicted from those before it. Labels of -100 are ignored.
-        Raises ValueError if padding is within a text.
+        Pass the inputs themselves as `labels`: each is predicted from those before it. Labels of -100 and the first one
+        after padding are ignored. Raises ValueError if padding is within a text.
         """
         hidden = self.hidden(input_ids, attention_mask)
         if labels is None:
             return CausalLMOutput(logits=self._logits(hidden[:, -logits_to_keep:]))
         predicted = labels[:, 1:] != -100
+        if attention_mask is not None and attention_mask.dim() == 2:
+            predicted &= attention_mask[:, :-1] > 0
         loss = self.model.loss(hidden[:, :-1][predicted], labels[:, 1:][predicted]) / predicted.sum()
         return CausalLMOutput(loss=loss, logits=self._logits(hidden))
 

@@ -109,6 +109,11 @@ def test_logits_loss_and_padding(tmp_path):
     both = model(padded, attention_mask=mask).logits
     for row, place in ((0, 2), (1, 1), (2, 0)):
         assert torch.allclose(both[row, place : place + 4], logits[0], atol=1e-6)
+    assert torch.equal(model(padded, attention_mask=mask.bool()).logits, both)
+    left, right = torch.tensor([[1, 1, 0, 2, 3, 4]]), torch.tensor([[0, 2, 3, 4, 1, 1]])
+    for text, of_text in ((left, torch.tensor([[0, 0, 1, 1, 1, 1]])), (right, torch.tensor([[1, 1, 1, 1, 0, 0]]))):
+        loss = model(text, attention_mask=of_text, labels=text.masked_fill(of_text == 0, -100)).loss
+        assert loss == pytest.approx(float(nats), abs=1e-6)
     with pytest.raises(ValueError, match="within"):
         model(tokens, attention_mask=torch.tensor([[1, 0, 1, 1]]))
 
