@@ -280,8 +280,9 @@ def test_a_task_with_a_model_and_an_experiment_of_the_user_is_a_command_that_run
     assert done.returncode == 0, done.stderr
 
 
-def test_a_dry_run_only_prints_the_commands(submit, queue, arguments, tmp_path, capsys):
-    submit([*arguments, "dry_run=true", "slurm.constraint=a100"])
+@pytest.mark.parametrize("true", ["true", "True"])
+def test_a_dry_run_only_prints_the_commands(submit, queue, arguments, tmp_path, capsys, true):
+    submit([*arguments, f"dry_run={true}", "slurm.constraint=a100"])
     lines = capsys.readouterr().out.splitlines()
     array, analysis = [shlex.split(line) for line in lines if line.startswith("sbatch")]
     assert lines[-1] == "Dry run: nothing was submitted, and the .tasks and .setup files were not written."
@@ -318,6 +319,8 @@ def test_runs_without_an_ablation_are_submitted_once_for_all_filters(submit, que
         (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere"),
         (["experiment=demo", "analysis.margin=-1", "dry_run=true"], "analysis.margin=-1"),
         (["experiment=demo", "ties=wrong,half"], "ties=wrong,half"),
+        (["experiment=demo", "dry_run=yes"], "dry_run=yes: this value must be true or false."),
+        (["experiment=demo", "dry_run=true,false"], "dry_run=True,False"),
     ],
 )
 def test_wrong_arguments_are_an_error(submit, queue, wrong, named):
