@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
@@ -253,6 +254,24 @@ def test_a_run_without_the_requested_scores_is_submitted(submit, queue, argument
     write_run(tmp_path, run_ids[0])
     submit([*arguments, *more])
     assert f"--array=0-{to_submit - 1}%64" in calls(queue)[0]
+
+
+def test_a_run_without_scores_of_its_snapshots_is_submitted(submit, queue, arguments, run_ids, tmp_path, capsys):
+    for run in run_ids:
+        write_run(tmp_path, run)
+    run = RunFolder(tmp_path / "runs" / "demo" / run_ids[0])
+    scores = run.scores("toy+seed-1+per_paradigm-100")
+    (run.path / "snapshots").mkdir()
+    for step in (3, 6):
+        run.snapshot(step, "0" * 64).touch()
+    for more, done in (([], 2), (["scoring.snapshots=true"], 1)):
+        submit([*arguments, *more])
+        assert f"{done} done and scored, 0 queued or running, {2 - done} to submit" in capsys.readouterr().out
+    for step, done in ((3, 1), (6, 2)):
+        for method in ("lp", "mean_lp", "pen_lp"):
+            shutil.copy(score_path(scores, method), score_path(scores, method, step))
+        submit([*arguments, "scoring.snapshots=live"])
+        assert f"{done} done and scored, 0 queued or running, {2 - done} to submit" in capsys.readouterr().out
 
 
 @pytest.fixture
