@@ -40,7 +40,10 @@ echo $(( $(grep -c '^$' {folder}/sbatch.calls) + 100 ))
 """
 SQUEUE = """#!/bin/sh
 printf '%s\\n' "$@" "" >> {folder}/squeue.calls
-cat {folder}/queue
+for one in "$@"; do case $one in --name=*) names=",${{one#--name=}},";; esac; done
+while IFS="|" read -r job index name; do
+  case $names in *",$name,"*) echo "$job|$index|$name";; esac
+done < {folder}/queue
 """
 
 
@@ -181,6 +184,36 @@ def test_runs_of_like_size_share_tasks(submit, queue, arguments):
     assert list(checked_tasks(again[:-1])) == list(configs)[:4]
 
 
+def test_each_run_is_in_one_task_of_several_arrays_and_is_not_submitted_again(submit, queue, arguments, capsys):
+    scontrol = queue / "scontrol"
+    scontrol.write_text("#!/bin/sh\necho 'MaxArraySize = 3'\n")
+    scontrol.chmod(0o755)
+    packed = [*arguments, "seed=1,2,3,4,5", "slurm.per_gpu=2"]
+    for limit, numbers in ((2, [1, 1]), (100, [1, 1, 3])):  # of jobs that are allowed, and of tasks per array
+        (queue / "limit").write_text(str(limit))
+        submit(packed)
+        # If a list of tasks exists, SLURM accepted the last call with it, and refused the calls before.
+        accepted = {Path(call[-2]): (job, call) for job, call in enumerate(calls(queue), 101) if call[-1] == "2"}
+        tasks: dict[str, list[str]] = {}  # runs by line of squeue; task i has the lines from 2i on, as in run.sbatch
+        for path, (job, call) in accepted.items():
+            if path.exists():
+                assert f"--array=0-{numbers[0] - 1}%64" in call
+                lines = path.read_text().splitlines()
+                tasks |= {f"{job}|{i}|{path.stem}\n": lines[2 * i : 2 * i + 2] for i in range(numbers.pop(0))}
+        assert not numbers
+        (queue / "queue").write_text("".join(tasks))
+    assert [len(runs) for runs in tasks.values()] == [2] * 5
+    assert len({run for runs in tasks.values() for run in runs}) == 10
+
+    analysis = calls(queue)[-1]
+    name = next(word.removeprefix("--job-name=") for word in analysis if word.startswith("--job-name="))
+    (queue / "queue").write_text("".join(tasks) + f"{100 + len(calls(queue))}|N/A|{name}\n")
+    before = len(calls(queue))
+    submit(packed)
+    assert len(calls(queue)) == before
+    assert f"Nothing to submit: the analysis is queued or running (job {100 + before})" in capsys.readouterr().out
+
+
 def test_a_task_takes_only_as_many_runs_as_fit_into_its_memory(submit, queue, arguments, run_ids, capsys):
     each = peak_memory([compose("eval", [*arguments[:2], "sample.size=8k", *arguments[-3:]])])
     for memory, fitting in ((4 * each // 2**20, 3), (4 * each // 2**20 + 1, 4)):
@@ -243,7 +276,13 @@ def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, argumen
     submit(arguments)
     assert "2 done and scored, 0 queued or running, 0 to submit" in capsys.readouterr().out
     assert len(calls(queue)) == before + 1
-    assert not [option for option in calls(queue)[-1] if option.startswith(("--dependency", "--array"))]
+    *_, analysis = calls(queue)
+    assert not [option for option in analysis if option.startswith(("--dependency", "--array"))]
+
+    name = next(option.removeprefix("--job-name=") for option in analysis if option.startswith("--job-name="))
+    (queue / "queue").write_text(f"{100 + before + 1}|N/A|{name}\n")
+    submit(arguments)
+    assert len(calls(queue)) == before + 1
 
 
 @pytest.mark.parametrize(
