@@ -250,6 +250,24 @@ def test_several_benchmarks_are_scores_of_the_same_runs(submit, queue, tmp_path)
     assert [config.benchmarks for config in checked_tasks(array).values()] == [["toy", "generated"]] * 2
 
 
+def test_runs_that_are_queued_for_another_benchmark_are_told_and_wait(submit, queue, tmp_path, capsys):
+    words = ["study=mine", "corpus=toy", *GRID, "seed=1,2", f"paths.runs={tmp_path}/runs"]
+    submit(words)  # on the default benchmark
+    array, _ = calls(queue)
+    stem = Path(array[-1]).stem
+    (queue / "queue").write_text(f"101|0|{stem}\n101|1|{stem}\n101|3|{stem}\n102|N/A|{stem}-analysis\n")
+    told = "Queued for other benchmarks: 3 runs (job 101). Submit again when they have ended."
+    for benchmark, counts in (("blimp", "3 queued or running (job 101), 1"), ("blimp,toy", "0 queued or running, 1")):
+        capsys.readouterr()
+        submit([*words, f"benchmark={benchmark}"])
+        output = capsys.readouterr().out
+        assert f"mine: 4 runs: 0 done and scored, {counts} to submit" in output
+        assert (told in output) == (benchmark != "blimp")
+        *_, again, analysis = calls(queue)
+        assert list(checked_tasks(again)) == list(checked_tasks(array))[2:3]
+        assert [one for one in analysis if one.startswith("--dependency=afterany:101:")]
+
+
 def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, arguments, run_ids, tmp_path, capsys):
     submit(arguments)
     first, second = run_ids
