@@ -135,17 +135,15 @@ def test_any_sweep_is_submitted_as_eval_takes_it(submit, queue, tmp_path):
 
 
 def test_large_samples_have_options_of_their_own(submit, queue, arguments):
-    by_size = "{5k:{mem:32G},6k:{time:24:00:00,gpus-per-node:1}}"
+    by_size = "{5k:{mem:32G},6k:{time:24:00:00,gpus_per_node:1,cpus_per_task:8}}"
     submit(
         [*arguments, "sample.size=4k,5k,8k", "slurm.mail-type=END", "slurm.requeue=false", f"slurm.by_size={by_size}"]
     )
     small, middle, large, analysis = calls(queue)
-    assert [
-        [one for one in array if one.startswith(("--mem=", "--time=", "--gpus"))] for array in (small, middle, large)
-    ] == [
-        ["--mem=8G", "--time=1440"],
-        ["--mem=32G", "--time=1440"],
-        ["--gpus-per-node=1", "--mem=32G", "--time=24:00:00"],
+    assert [[one for one in array if re.match("--(mem|time|gpus|cpus)", one)] for array in (small, middle, large)] == [
+        ["--cpus-per-task=2", "--mem=8G", "--time=1440"],
+        ["--cpus-per-task=2", "--mem=32G", "--time=1440"],
+        ["--gpus-per-node=1", "--cpus-per-task=8", "--mem=32G", "--time=24:00:00"],
     ]
     assert all("--mail-type=END" in array and "--requeue" not in array for array in (small, middle, large))
     assert len({array[-1] for array in (small, middle, large)}) == 3
@@ -391,6 +389,11 @@ def test_runs_without_an_ablation_are_submitted_once_for_all_filters(submit, que
         (["experiment=demo", "slurm.per_gpu=0"], "slurm.per_gpu=0"),
         (["experiment=demo", "slurm.by_size={8M:{per_gpu:all}}"], "slurm.per_gpu=all"),
         (["experiment=demo", "slurm.by_size={big:{mem:32G}}"], "slurm.by_size=big"),
+        (
+            ["experiment=demo", "slurm.by_size={8M:{at_a_time:2}}"],
+            "at_a_time can't differ by size. Set slurm.at_a_time",
+        ),
+        (["experiment=demo", "slurm.by_size={8M:{setup:[a]}}"], "setup can't differ by size. Set slurm.setup"),
         (["experiment=climp_sizes_local"], "corpus.path"),
         (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere"),
         (["experiment=demo", "analysis.margin=-1", "dry_run=true"], "analysis.margin=-1"),
