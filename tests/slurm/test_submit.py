@@ -27,6 +27,7 @@ from train.runs.folder import RunFolder
 GRID = ["model=lstm_tiny", "sample.size=4k,8k", "seed=1"]
 SBATCH = """#!/bin/sh
 printf '%s\\n' "$@" "" >> {folder}/sbatch.calls
+echo "$PAIRSCALE_SETUP" >> {folder}/setups
 [ -e {folder}/refuse ] && {{ echo "sbatch: error: invalid partition" >&2; exit 1; }}
 if [ -e {folder}/limit ]; then  # how many more jobs the user can have; each task of an array is one
   for one in "$@"; do case $one in --array=0-*) last=${{one#--array=0-}}; last=${{last%%%*}};; esac; done
@@ -124,6 +125,13 @@ def test_a_sweep_is_one_array_followed_by_the_analysis(submit, queue, arguments,
     assert analysis[script + 1 :] == ["study=demo", *paths]
     assert "demo: 2 runs: 0 done and scored, 0 queued or running, 2 to submit" in capsys.readouterr().out
     assert not list((tmp_path / "runs" / "demo").glob("*/config.yaml"))
+
+
+def test_jobs_read_their_setup_from_a_folder_with_a_comma(submit, queue, arguments, tmp_path):
+    submit([*arguments, f"paths.runs='{tmp_path}/a, b'"])
+    (setup,) = (tmp_path / "a, b" / "demo" / "slurm").glob("*.setup")
+    assert (queue / "setups").read_text().splitlines() == [str(setup)] * 2
+    assert all("--export=ALL" in call for call in calls(queue))
 
 
 def test_any_sweep_is_submitted_as_eval_takes_it(submit, queue, tmp_path):
@@ -358,7 +366,7 @@ def test_a_task_with_a_model_and_an_experiment_of_the_user_is_a_command_that_run
 def test_a_dry_run_only_prints_the_commands(submit, queue, arguments, tmp_path, capsys, true):
     submit([*arguments, f"dry_run={true}", "slurm.constraint=a100"])
     lines = capsys.readouterr().out.splitlines()
-    array, analysis = [shlex.split(line) for line in lines if line.startswith("sbatch")]
+    array, analysis = [shlex.split(line) for line in lines if " sbatch " in line]
     assert lines[-1] == "Dry run: nothing was submitted, and the .tasks and .setup files were not written."
     assert "--constraint=a100" in array
     assert "--dependency=afterany:ARRAY" in analysis
