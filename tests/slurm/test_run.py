@@ -55,6 +55,20 @@ def test_a_run_that_saved_requeues_its_task_and_a_failed_one_does_not(task, tmp_
         assert f"--output={tmp_path}/7_1.{number}.log" in (tmp_path / "options").read_text()
 
 
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        (0, "task 7_0 could not be requeued. Submit again to continue it.\n"),
+        (20, "task 7_0 ended with exit code 75. It is not requeued again after 20 times.\n"),
+    ],
+)
+def test_a_task_that_is_not_requeued_tells_why(task, tmp_path, before, told):
+    (tmp_path / "scontrol").write_text("#!/bin/bash\nexit 1\n")
+    (tmp_path / "study.tasks.7_0.requeued").write_text("75\n" * before)
+    done, _ = task(0, "code=75", "code=0")
+    assert (done.returncode, done.stderr) == (75, told)
+
+
 def test_the_last_task_may_have_fewer_runs_and_no_other_exists(task):
     assert task(2, *["code=0"] * 5)[1] == ["-um pairscale eval run=4 code=0"]
     done, _ = task(3, *["code=0"] * 5)

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
@@ -26,6 +27,7 @@ from train.runs.folder import RunFolder
 GRID = ["model=lstm_tiny", "sample.size=4k,8k", "seed=1"]
 SBATCH = """#!/bin/sh
 printf '%s\\n' "$@" "" >> {folder}/sbatch.calls
+echo "$PAIRSCALE_SETUP" >> {folder}/setups
 [ -e {folder}/refuse ] && {{ echo "sbatch: error: invalid partition" >&2; exit 1; }}
 if [ -e {folder}/limit ]; then  # how many more jobs the user can have; each task of an array is one
   for one in "$@"; do case $one in --array=0-*) last=${{one#--array=0-}}; last=${{last%%%*}};; esac; done
@@ -39,7 +41,10 @@ echo $(( $(grep -c '^$' {folder}/sbatch.calls) + 100 ))
 """
 SQUEUE = """#!/bin/sh
 printf '%s\\n' "$@" "" >> {folder}/squeue.calls
-cat {folder}/queue
+for one in "$@"; do case $one in --name=*) names=",${{one#--name=}},";; esac; done
+while IFS="|" read -r job index name; do
+  case $names in *",$name,"*) echo "$job|$index|$name";; esac
+done < {folder}/queue
 """
 
 
@@ -122,6 +127,13 @@ def test_a_sweep_is_one_array_followed_by_the_analysis(submit, queue, arguments,
     assert not list((tmp_path / "runs" / "demo").glob("*/config.yaml"))
 
 
+def test_jobs_read_their_setup_from_a_folder_with_a_comma(submit, queue, arguments, tmp_path):
+    submit([*arguments, f"paths.runs='{tmp_path}/a, b'"])
+    (setup,) = (tmp_path / "a, b" / "demo" / "slurm").glob("*.setup")
+    assert (queue / "setups").read_text().splitlines() == [str(setup)] * 2
+    assert all("--export=ALL" in call for call in calls(queue))
+
+
 def test_any_sweep_is_submitted_as_eval_takes_it(submit, queue, tmp_path):
     paths = [f"paths.runs={tmp_path}/runs"]
     submit(["study=mine", "corpus=toy", "model=lstm_tiny,gru_tiny", "sample.size=4k", "seed=1,2", *paths])
@@ -131,17 +143,15 @@ def test_any_sweep_is_submitted_as_eval_takes_it(submit, queue, tmp_path):
 
 
 def test_large_samples_have_options_of_their_own(submit, queue, arguments):
-    by_size = "{5k:{mem:32G},6k:{time:24:00:00,gpus-per-node:1}}"
+    by_size = "{5k:{mem:32G},6k:{time:24:00:00,gpus_per_node:1,cpus_per_task:8}}"
     submit(
         [*arguments, "sample.size=4k,5k,8k", "slurm.mail-type=END", "slurm.requeue=false", f"slurm.by_size={by_size}"]
     )
     small, middle, large, analysis = calls(queue)
-    assert [
-        [one for one in array if one.startswith(("--mem=", "--time=", "--gpus"))] for array in (small, middle, large)
-    ] == [
-        ["--mem=8G", "--time=1440"],
-        ["--mem=32G", "--time=1440"],
-        ["--gpus-per-node=1", "--mem=32G", "--time=24:00:00"],
+    assert [[one for one in array if re.match("--(mem|time|gpus|cpus)", one)] for array in (small, middle, large)] == [
+        ["--cpus-per-task=2", "--mem=8G", "--time=1440"],
+        ["--cpus-per-task=2", "--mem=32G", "--time=1440"],
+        ["--gpus-per-node=1", "--cpus-per-task=8", "--mem=32G", "--time=24:00:00"],
     ]
     assert all("--mail-type=END" in array and "--requeue" not in array for array in (small, middle, large))
     assert len({array[-1] for array in (small, middle, large)}) == 3
@@ -180,6 +190,36 @@ def test_runs_of_like_size_share_tasks(submit, queue, arguments):
     assert list(checked_tasks(again[:-1])) == list(configs)[:4]
 
 
+def test_each_run_is_in_one_task_of_several_arrays_and_is_not_submitted_again(submit, queue, arguments, capsys):
+    scontrol = queue / "scontrol"
+    scontrol.write_text("#!/bin/sh\necho 'MaxArraySize = 3'\n")
+    scontrol.chmod(0o755)
+    packed = [*arguments, "seed=1,2,3,4,5", "slurm.per_gpu=2"]
+    for limit, numbers in ((2, [1, 1]), (100, [1, 1, 3])):  # of jobs that are allowed, and of tasks per array
+        (queue / "limit").write_text(str(limit))
+        submit(packed)
+        # If a list of tasks exists, SLURM accepted the last call with it, and refused the calls before.
+        accepted = {Path(call[-2]): (job, call) for job, call in enumerate(calls(queue), 101) if call[-1] == "2"}
+        tasks: dict[str, list[str]] = {}  # runs by line of squeue; task i has the lines from 2i on, as in run.sbatch
+        for path, (job, call) in accepted.items():
+            if path.exists():
+                assert f"--array=0-{numbers[0] - 1}%64" in call
+                lines = path.read_text().splitlines()
+                tasks |= {f"{job}|{i}|{path.stem}\n": lines[2 * i : 2 * i + 2] for i in range(numbers.pop(0))}
+        assert not numbers
+        (queue / "queue").write_text("".join(tasks))
+    assert [len(runs) for runs in tasks.values()] == [2] * 5
+    assert len({run for runs in tasks.values() for run in runs}) == 10
+
+    analysis = calls(queue)[-1]
+    name = next(word.removeprefix("--job-name=") for word in analysis if word.startswith("--job-name="))
+    (queue / "queue").write_text("".join(tasks) + f"{100 + len(calls(queue))}|N/A|{name}\n")
+    before = len(calls(queue))
+    submit(packed)
+    assert len(calls(queue)) == before
+    assert f"Nothing to submit: the analysis is queued or running (job {100 + before})" in capsys.readouterr().out
+
+
 def test_a_task_takes_only_as_many_runs_as_fit_into_its_memory(submit, queue, arguments, run_ids, capsys):
     each = peak_memory([compose("eval", [*arguments[:2], "sample.size=8k", *arguments[-3:]])])
     for memory, fitting in ((4 * each // 2**20, 3), (4 * each // 2**20 + 1, 4)):
@@ -216,6 +256,24 @@ def test_several_benchmarks_are_scores_of_the_same_runs(submit, queue, tmp_path)
     assert [config.benchmarks for config in checked_tasks(array).values()] == [["toy", "generated"]] * 2
 
 
+def test_runs_that_are_queued_for_another_benchmark_are_told_and_wait(submit, queue, tmp_path, capsys):
+    words = ["study=mine", "corpus=toy", *GRID, "seed=1,2", f"paths.runs={tmp_path}/runs"]
+    submit(words)  # on the default benchmark
+    array, _ = calls(queue)
+    stem = Path(array[-1]).stem
+    (queue / "queue").write_text(f"101|0|{stem}\n101|1|{stem}\n101|3|{stem}\n102|N/A|{stem}-analysis\n")
+    told = "Queued for other benchmarks: 3 runs (job 101). Submit again when they have ended."
+    for benchmark, counts in (("blimp", "3 queued or running (job 101), 1"), ("blimp,toy", "0 queued or running, 1")):
+        capsys.readouterr()
+        submit([*words, f"benchmark={benchmark}"])
+        output = capsys.readouterr().out
+        assert f"mine: 4 runs: 0 done and scored, {counts} to submit" in output
+        assert (told in output) == (benchmark != "blimp")
+        *_, again, analysis = calls(queue)
+        assert list(checked_tasks(again)) == list(checked_tasks(array))[2:3]
+        assert [one for one in analysis if one.startswith("--dependency=afterany:101:")]
+
+
 def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, arguments, run_ids, tmp_path, capsys):
     submit(arguments)
     first, second = run_ids
@@ -242,7 +300,13 @@ def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, argumen
     submit(arguments)
     assert "2 done and scored, 0 queued or running, 0 to submit" in capsys.readouterr().out
     assert len(calls(queue)) == before + 1
-    assert not [option for option in calls(queue)[-1] if option.startswith(("--dependency", "--array"))]
+    *_, analysis = calls(queue)
+    assert not [option for option in analysis if option.startswith(("--dependency", "--array"))]
+
+    name = next(option.removeprefix("--job-name=") for option in analysis if option.startswith("--job-name="))
+    (queue / "queue").write_text(f"{100 + before + 1}|N/A|{name}\n")
+    submit(arguments)
+    assert len(calls(queue)) == before + 1
 
 
 @pytest.mark.parametrize(
@@ -253,6 +317,24 @@ def test_a_run_without_the_requested_scores_is_submitted(submit, queue, argument
     write_run(tmp_path, run_ids[0])
     submit([*arguments, *more])
     assert f"--array=0-{to_submit - 1}%64" in calls(queue)[0]
+
+
+def test_a_run_without_scores_of_its_snapshots_is_submitted(submit, queue, arguments, run_ids, tmp_path, capsys):
+    for run in run_ids:
+        write_run(tmp_path, run)
+    run = RunFolder(tmp_path / "runs" / "demo" / run_ids[0])
+    scores = run.scores("toy+seed-1+per_paradigm-100")
+    (run.path / "snapshots").mkdir()
+    for step in (3, 6):
+        run.snapshot(step, "0" * 64).touch()
+    for more, done in (([], 2), (["scoring.snapshots=true"], 1)):
+        submit([*arguments, *more])
+        assert f"{done} done and scored, 0 queued or running, {2 - done} to submit" in capsys.readouterr().out
+    for step, done in ((3, 1), (6, 2)):
+        for method in ("lp", "mean_lp", "pen_lp"):
+            shutil.copy(score_path(scores, method), score_path(scores, method, step))
+        submit([*arguments, "scoring.snapshots=live"])
+        assert f"{done} done and scored, 0 queued or running, {2 - done} to submit" in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -280,10 +362,11 @@ def test_a_task_with_a_model_and_an_experiment_of_the_user_is_a_command_that_run
     assert done.returncode == 0, done.stderr
 
 
-def test_a_dry_run_only_prints_the_commands(submit, queue, arguments, tmp_path, capsys):
-    submit([*arguments, "dry_run=true", "slurm.constraint=a100"])
+@pytest.mark.parametrize("true", ["true", "True"])
+def test_a_dry_run_only_prints_the_commands(submit, queue, arguments, tmp_path, capsys, true):
+    submit([*arguments, f"dry_run={true}", "slurm.constraint=a100"])
     lines = capsys.readouterr().out.splitlines()
-    array, analysis = [shlex.split(line) for line in lines if line.startswith("sbatch")]
+    array, analysis = [shlex.split(line) for line in lines if " sbatch " in line]
     assert lines[-1] == "Dry run: nothing was submitted, and the .tasks and .setup files were not written."
     assert "--constraint=a100" in array
     assert "--dependency=afterany:ARRAY" in analysis
@@ -314,10 +397,17 @@ def test_runs_without_an_ablation_are_submitted_once_for_all_filters(submit, que
         (["experiment=demo", "slurm.per_gpu=0"], "slurm.per_gpu=0"),
         (["experiment=demo", "slurm.by_size={8M:{per_gpu:all}}"], "slurm.per_gpu=all"),
         (["experiment=demo", "slurm.by_size={big:{mem:32G}}"], "slurm.by_size=big"),
+        (
+            ["experiment=demo", "slurm.by_size={8M:{at_a_time:2}}"],
+            "at_a_time can't differ by size. Set slurm.at_a_time",
+        ),
+        (["experiment=demo", "slurm.by_size={8M:{setup:[a]}}"], "setup can't differ by size. Set slurm.setup"),
         (["experiment=climp_sizes_local"], "corpus.path"),
         (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere"),
         (["experiment=demo", "analysis.margin=-1", "dry_run=true"], "analysis.margin=-1"),
         (["experiment=demo", "ties=wrong,half"], "ties=wrong,half"),
+        (["experiment=demo", "dry_run=yes"], "dry_run=yes: this value must be true or false."),
+        (["experiment=demo", "dry_run=true,false"], "dry_run=True,False"),
     ],
 )
 def test_wrong_arguments_are_an_error(submit, queue, wrong, named):
