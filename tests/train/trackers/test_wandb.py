@@ -10,15 +10,15 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 from analysis.curves.fit import fitted_lines
-from analysis.run import read_benchmarks, read_study, track
+from analysis.run import analyse, read_benchmarks, read_study
 from eval.diagnostics.measures import measures
 from eval.run import score_run
 from eval.scores.accuracy import accuracies
-from eval.scores.files import read_answer_file, read_items, read_scores, score_path, with_phenomena
+from eval.scores.files import read_answer_file, read_items, read_scores, score_path, with_phenomena, write_answers
 from eval.syntaxgym.measures import measures as suite_measures
+from eval.syntaxgym.suites import answer_rows, load_suites
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support import ROOT
@@ -26,9 +26,9 @@ from tests.support.commands import run_command
 from tests.support.diagnostics import write_files
 from tests.support.offline_wandb import hide_account, offline_runs, tracked_job
 from tests.support.random_models import LSTM, random_model, simulated_run
-from tests.support.simulated_study import SimulatedStudy
+from tests.support.simulated_study import SimulatedStudy, about
 from tests.support.small_runs import for_training, study_overrides, trained
-from tests.support.suites import write_suites
+from tests.support.suites import simulated, write_suites
 from train.run import track_points
 from train.runs.folder import RunFolder
 from train.trackers.tracker import Job, tracked
@@ -241,15 +241,24 @@ def test_a_failed_job_is_a_failed_run_in_w_and_b(tmp_path):
     assert tracked_job(tmp_path, "a-run", "train").state == "failed"
 
 
-def test_an_analysis_logs_charts_of_its_curves_with_bands(tmp_path):
-    study = SimulatedStudy(sizes=("125k", "250k", "500k"))
-    study.write(tmp_path / "runs")
-    config = compose("analysis", [f"study={study.name}", f"paths.runs={tmp_path}/runs", "logger=wandb"])
+@pytest.mark.parametrize("with_suites", [False, True])
+def test_an_analysis_logs_charts_of_its_curves_with_bands(tmp_path, capsys, with_suites):
+    """The report has a part per benchmark, and the figures of several parts are in one folder each."""
+    study = SimulatedStudy(sizes=("125k", "250k", "500k"), models=("lstm_tiny",), pairs=10)
+    suites = load_suites(str(write_suites(tmp_path / "suites")))
+    for folder in study.write(tmp_path / "runs"):
+        if with_suites:
+            rows = answer_rows(suites, simulated(suites, 1), skip_unk=False)
+            write_answers(folder.scores("syntaxgym"), rows, about("syntaxgym", suites.digest))
+    paths = [f"paths.{name}={tmp_path}/{name}" for name in ("runs", "reports")]
+    config = compose("analysis", [f"study={study.name}", *paths, "logger=wandb"])
+    analyse(config)
+    assert "tracking failed" not in capsys.readouterr().err
     (results,) = read_benchmarks(config, read_study(config))
-    (tmp_path / "figures").mkdir()
-    Image.new("RGB", (4, 4)).save(tmp_path / "figures/overall.png")
-    track(config, study.name, tmp_path, [results])
     run = tracked_job(tmp_path, study.name, "analysis")
+    (image,) = run.folders[0].glob("files/media/images/curves/*.png")
+    (figure,) = (tmp_path / "reports" / study.name).rglob("overall.png")
+    assert image.read_bytes() == figure.read_bytes()
     columns, rows = run.table("curves/blimp/overall_table")
     drawn = pd.DataFrame(rows, columns=columns)
     lines = fitted_lines(results.accuracies)
