@@ -95,22 +95,41 @@ def test_training_is_tracked_over_words_seen(scored, folder):
     assert all(Path(path).is_relative_to(folder.path) and Path(path).exists() for path in stored)
 
 
-def test_points_that_w_and_b_already_has_are_not_logged_again(tmp_path, monkeypatch):
-    """Online, a resumed run has the summary of its earlier points."""
-    logged = []
+@pytest.fixture
+def online(monkeypatch):
+    """Return the points sent to an online run. As in W&B, its summary has the last values when it is resumed."""
+    logged, summary = [], {}
     run = SimpleNamespace(
-        summary={"words_seen": 200}, log=lambda values: logged.append(values["words_seen"]),
+        summary=summary, log=lambda point: (logged.append(point), summary.update(point)),
         define_metric=lambda *_, **__: None, finish=lambda exit_code: None, settings=SimpleNamespace(mode="online"),
     )  # fmt: skip
     monkeypatch.setattr("wandb.init", lambda **_: run)
+    return logged
+
+
+def test_points_that_w_and_b_already_has_are_not_logged_again(tmp_path, online):
     config = compose("train", for_training(overrides(tmp_path)))
     rows = "1,100,9,0\n2,200,8,0\n3,300,7,0\n4,,6,0\n"  # the last one has no words_seen
     (tmp_path / "metrics.csv").write_text(f"step,words_seen,valid_ppl,valid_oov_rate\n{rows}")
-    with tracked(config.logger, Job("train", "a-run", "s", tmp_path, {})) as tracker:
+    job = Job("train", "a-run", "s", tmp_path, {})
+    with tracked(config.logger, job) as tracker:
+        tracker.log({"words_seen": 200})
+    with tracked(config.logger, job) as tracker:
         track_points(tracker, RunFolder(tmp_path))
         for words in (300, 400, 400, 500):
             tracker.log({"words_seen": words})
-    assert logged == [300, 400, 500]
+    assert [point["words_seen"] for point in online] == [200, 300, 400, 500]
+
+
+def test_points_of_snapshots_get_the_scores_that_are_added_later(tmp_path, online):
+    """The first points are of scoring during training, which was killed between two benchmarks."""
+    config, job = compose("eval", overrides(tmp_path)), Job("eval", "a-run", "s", tmp_path, {})
+    for benchmarks in (["a"], ["a", "b"]):
+        with tracked(config.logger, job) as tracker:
+            for words in (100, 200):
+                tracker.log({"words_seen": words} | {f"snapshots/{name}/lp/overall": 0.5 for name in benchmarks})
+    later = [point for point in online if "snapshots/b/lp/overall" in point]
+    assert [point["words_seen"] for point in later] == [100, 200]
 
 
 def test_scores_are_tracked_once(scored, tmp_path):
