@@ -157,18 +157,14 @@ def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> N
 def track(
     config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[BenchmarkResults], places: Mapping[str, str]
 ) -> None:
-    """Log slopes, runs, charts of the curves, and the figure of the overall curves to the tracker (`logger`).
-
-    `places` are the folders of the figures inside the report's `folder`, by label.
-    """
+    """Log slopes, runs, charts of the curves, and the figure of the overall curves (see `places_of`) to the tracker."""
     values = {"method": config.analysis.method, "ties": config.ties, "source": config.source}
     values |= {"study": name, **here()}
     with tracked(config.logger, Job("analysis", name, name, folder, values)) as tracker:
         for results in benchmarks:
             if results.slopes.empty:
                 continue
-            figure = folder / places[results.label] / "figures" / "overall.png"
-            tracker.chart(f"curves/{results.label}", figure)
+            tracker.chart(f"curves/{results.label}", folder / places[results.label] / "figures" / "overall.png")
             whole = results.slopes[results.slopes["level"] == "overall"].dropna(subset=["slope"])
             slopes = {f"slope/{results.label}/{row.curve}": row.slope for row in rows_of(whole)}
             tables = {f"slopes/{results.label}": results.slopes, f"runs/{results.label}": results.units}

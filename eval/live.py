@@ -67,22 +67,20 @@ def _main() -> None:
     threading.Thread(target=listen, daemon=True).start()
     os.nice(NICENESS)
     run = RunFolder.of(configs[0].of_run())
+    run.model = ModelFolder(Path(folder))  # for snapshots, because the run exports its model only later
     while not run.snapshots:
         time.sleep(LOOK_SECONDS)
     try:
-        _score(run, configs, Path(folder), begun, ended)
+        _score(run, configs, begun, ended)
     except Exception as error:
         say(f"{run.path.name}: scoring during training failed. {_AFTERWARDS} The reason: {outcome(error)[0]}")
     os._exit(0)  # the thread above may still be reading
 
 
-def _score(
-    run: RunFolder, configs: Sequence[EvalConfig], folder: Path, begun: threading.Event, ended: threading.Event
-) -> None:
+def _score(run: RunFolder, configs: Sequence[EvalConfig], begun: threading.Event, ended: threading.Event) -> None:
     """Score snapshots until `ended`, and send their accuracies to the tracker. Raises the same errors as scoring.
 
-    `folder` is for the description of the model, and `begun` is set when scoring begins. This doesn't write the
-    manifest, which belongs to training.
+    `begun` is set before the first one. This doesn't write the manifest, which belongs to training.
     """
     # Imported here, because training should start first.
     from eval.run import works_of
@@ -96,7 +94,6 @@ def _score(
     config, tokenizer, seen = configs[0], corpus_of(configs[0]).tokenizer, set[Path]()
     set_up_cpu(config.trainer, run.read_manifest().get("parameters"))
     job = job_of("eval", run, run.read_config(), config.study)
-    run.model = ModelFolder(folder)  # for snapshots, because the run exports its model only later
     tokenizer.save(run.model.tokenizer)
     write_description(run.model, config.model, len(tokenizer), {}, "0" * 64)
     begun.set()

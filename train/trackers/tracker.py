@@ -136,8 +136,7 @@ class _Guarded:
         """Return a method of the tracker that doesn't raise errors. After an error, only `finish` does anything."""
 
         def call(*arguments: Any, **options: Any) -> None:
-            # A snapshot's point is sent again, because it may have more benchmarks than before.
-            if method == "log" and self.job.kind != "eval":
+            if method == "log" and self.job.kind != "eval":  # a snapshot's point may have more scores than before
                 (point,) = arguments
                 if point[self.job.x] <= self._inner.reached:
                     return
