@@ -1,7 +1,7 @@
 """Fit the curves of a study, print the findings, and write the report (`python -m analysis`)."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.people import exhibit as people_exhibit
 from analysis.report.people import read_people
-from analysis.report.write import Part, write_report
+from analysis.report.write import Part, places_of, write_report
 from analysis.sections import chosen, exhibits
 from analysis.sources.read import FILES, read_source
 from analysis.study.long_table import accuracies, notes, problems, tie_and_chance
@@ -74,7 +74,7 @@ def analyse(config: AnalysisConfig) -> None:
     words = [word.lstrip("+") for word in current().overrides]
     commands.append(shlex.join(["python", "-m", "analysis", *words]))
     path = write_report(folder, name, parts, commands, config.analysis.figure, config.format)
-    track(config, name, folder, benchmarks)
+    track(config, name, folder, benchmarks, places_of(parts))
     print_text(console, f"report: {path}")
 
 
@@ -154,16 +154,17 @@ def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> N
     )
 
 
-def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[BenchmarkResults]) -> None:
-    """Log slopes, runs, charts of the curves, and the figure of the overall curves to the tracker (`logger`)."""
+def track(
+    config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[BenchmarkResults], places: Mapping[str, str]
+) -> None:
+    """Log slopes, runs, charts of the curves, and the figure of the overall curves (see `places_of`) to the tracker."""
     values = {"method": config.analysis.method, "ties": config.ties, "source": config.source}
     values |= {"study": name, **here()}
     with tracked(config.logger, Job("analysis", name, name, folder, values)) as tracker:
         for results in benchmarks:
             if results.slopes.empty:
                 continue
-            place = folder / results.label if len(benchmarks) > 1 else folder
-            tracker.chart(f"curves/{results.label}", place / "figures" / "overall.png")
+            tracker.chart(f"curves/{results.label}", folder / places[results.label] / "figures" / "overall.png")
             whole = results.slopes[results.slopes["level"] == "overall"].dropna(subset=["slope"])
             slopes = {f"slope/{results.label}/{row.curve}": row.slope for row in rows_of(whole)}
             tables = {f"slopes/{results.label}": results.slopes, f"runs/{results.label}": results.units}

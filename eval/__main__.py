@@ -5,9 +5,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from eval.config import EvalConfig
-from pairscale.command.compose import compose
-from pairscale.command.line import Line, current, key_of
+from eval.config import EvalConfig, of_each_benchmark
+from pairscale.command.line import current
 from pairscale.command.main import main
 from pairscale.errors import InputError, RunError, StoreError
 from pairscale.progress import shown
@@ -22,7 +21,7 @@ def run(config: EvalConfig) -> None:
     from eval.run import score_study
 
     check_whole_sweep("eval", current(), config)
-    configs = of_each_benchmark(config)
+    configs = of_each_benchmark(config, current())
     if isinstance(config.model, PretrainedConfig):
         score_pretrained(configs)
     elif config.study and not names_a_run(current()):
@@ -33,15 +32,6 @@ def run(config: EvalConfig) -> None:
         _say_plan(configs, f"imported from {config.model.checkpoint}")
     else:
         plan(configs)
-
-
-def of_each_benchmark(config: EvalConfig) -> list[EvalConfig]:
-    """Return one configuration of this command per benchmark that it names. Raises the same errors as `compose`."""
-    if config.benchmarks is None:
-        return [config]
-    line = current()
-    words = [one for one in line.overrides if key_of(one) not in ("benchmark", "benchmarks")]
-    return [compose("eval", Line((*words, f"benchmark={name}"), line.folders)) for name in config.benchmarks]
 
 
 def score_pretrained(configs: Sequence[EvalConfig]) -> None:
@@ -117,25 +107,15 @@ def _say_plan(configs: Sequence[EvalConfig], done: str) -> None:
 
 def plan(configs: Sequence[EvalConfig]) -> None:
     """Add the estimates for a run to `planned`, which prints the totals after the last run of a sweep."""
-    from eval.estimate import estimate_scoring
+    from eval.estimate import with_scoring
     from train.estimate import estimate
 
     run = estimate(configs[0])
     try:
-        scoring = [estimate_scoring(one, run.tokens_per_word, run.snapshots) for one in configs]
+        run = with_scoring(run, configs)
     except (InputError, StoreError) as error:  # training can be planned even if the benchmark can't be read
-        planned.add(run)
         planned.note(f"The estimate doesn't include scoring: {error}")
-        return
-    most = max(one.memory_bytes for one in scoring)
-    planned.add(
-        replace(
-            run,
-            scoring_seconds=sum(one.tokens for one in scoring) / run.tokens_read_per_s,
-            memory_bytes=run.memory_bytes + most if configs[0].is_live else max(run.memory_bytes, most),
-            disk_bytes=run.disk_bytes + sum(one.file_bytes for one in scoring),
-        )
-    )
+    planned.add(run)
 
 
 planned = Plan()

@@ -10,6 +10,8 @@ from corpora.config import CorporaConfig, RootConfig
 from eval.benchmarks.config import SYNTAXGYM, BenchmarkConfig, Ties, is_ratings
 from eval.diagnostics.diagnostic import diagnostics
 from eval.methods.method import typed
+from pairscale.command.compose import compose
+from pairscale.command.line import Line, key_of
 from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Seed, Share, Texts
 from pairscale.errors import ConfigError
 from pairscale.files import sha256_json
@@ -133,6 +135,14 @@ class EvalConfig(RunConfig):
     def is_live(self) -> bool:
         """True if the snapshots of a run are scored while it is trained."""
         return self.scoring.snapshots == "live" and self.trainer.snapshots is not None and not self.model.counted
+
+
+def of_each_benchmark(config: EvalConfig, line: Line) -> list[EvalConfig]:
+    """Return one configuration of a command line per benchmark that it names. Raises the same errors as `compose`."""
+    if config.benchmarks is None:
+        return [config]
+    words = [one for one in line.overrides if key_of(one) not in ("benchmark", "benchmarks")]
+    return [compose("eval", Line((*words, f"benchmark={name}"), line.folders)) for name in config.benchmarks]
 
 
 @dataclass(kw_only=True)

@@ -9,11 +9,14 @@ from itertools import pairwise
 from corpora.words import count_words, words
 from eval.benchmarks.choices import compared
 from eval.benchmarks.load import benchmark_of
-from eval.config import EvalConfig, score_label
+from eval.config import EvalConfig, of_each_benchmark, score_label
 from eval.kinds.items import KINDS, ItemsWork
 from eval.scores.files import answers_metadata, score_path
 from eval.scores.schemas import SIDES
-from train.estimate import PROCESS_BYTES
+from pairscale.command.line import Line
+from pairscale.command.pool import Job
+from train import estimate
+from train.estimate import PROCESS_BYTES, Estimate
 from train.runs.folder import RunFolder
 
 ITEM_BYTES, SCORE_BYTES = 60, 45  # bytes on disk per pair, for its sentences and for one method (measured on BLiMP)
@@ -55,6 +58,26 @@ def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequ
     file_bytes = pairs * (ITEM_BYTES + SCORE_BYTES * len(methods) * len(models))
     memory_bytes = PROCESS_BYTES + SCORER_BYTES + pairs * PAIR_BYTES
     return ScoringEstimate(words_read * tokens_per_word, file_bytes, memory_bytes if words_read else 0)
+
+
+def with_scoring(run: Estimate, configs: Sequence[EvalConfig]) -> Estimate:
+    """Add the cost of scoring a run on the benchmark of each configuration. Raises the errors of `estimate_scoring`."""
+    scoring = [estimate_scoring(one, run.tokens_per_word, run.snapshots) for one in configs]
+    most = max(one.memory_bytes for one in scoring)
+    beside = configs[0].is_live and not run.done  # in another process
+    return dataclasses.replace(
+        run,
+        scoring_seconds=sum(one.tokens for one in scoring) / run.tokens_read_per_s,
+        memory_bytes=run.memory_bytes + most if beside else max(run.memory_bytes, most),
+        disk_bytes=run.disk_bytes + sum(one.file_bytes for one in scoring),
+    )
+
+
+def peak_memory(jobs: Sequence[Job]) -> int:
+    """Return the memory in bytes of the largest of `jobs`, with scoring, or 0 if none can be estimated."""
+    return estimate.peak_memory(
+        jobs, lambda run, job: with_scoring(run, of_each_benchmark(job.config, Line.of(job.words)))
+    )
 
 
 def _words_to_read(config: EvalConfig, methods: list[str]) -> float:

@@ -10,8 +10,9 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,17 +32,18 @@ _AFTERWARDS = "Training isn't affected, and the missing snapshots are scored aft
 def beside_training(configs: Sequence[EvalConfig]) -> Iterator[None]:
     """Score the snapshots of the run that the block trains, on each configuration's benchmark, as they appear.
 
-    At the end of the block, the current snapshot is finished. If the block raises an error, scoring ends at once.
+    At the end of the block, the current snapshot is finished. If the block raises an error, or if no snapshot has been
+    begun, scoring ends at once.
     """
     silent = [replace(one, trainer=replace(one.trainer, progress=False)) for one in configs]
-    with subprocess.Popen(
+    with TemporaryDirectory() as folder, subprocess.Popen(
         started_by("eval.live"), stdin=subprocess.PIPE, env=environment(), bufsize=0,
         start_new_session=True,  # so that Ctrl-C reaches only training, which ends this process
     ) as process:  # fmt: skip
         assert process.stdin is not None
         try:
             with suppress(BrokenPipeError):  # if the process dies, its exit code is reported below
-                process.stdin.write(pickle.dumps(silent))
+                process.stdin.write(pickle.dumps((silent, folder)))
             yield
             with suppress(BrokenPipeError):
                 process.stdin.write(b"\n")
@@ -53,30 +55,32 @@ def beside_training(configs: Sequence[EvalConfig]) -> Iterator[None]:
 
 
 def _main() -> None:
-    configs = pickle.load(sys.stdin.buffer)  # written by the process that started this one
-    ended = threading.Event()
+    configs, folder = pickle.load(sys.stdin.buffer)  # written by the process that started this one
+    begun, ended = threading.Event(), threading.Event()
 
     def listen() -> None:
-        if not sys.stdin.buffer.read(1):
-            os._exit(0)  # training was stopped or killed
+        is_done = sys.stdin.buffer.read(1)  # empty if training was stopped or killed
         ended.set()
+        if not (is_done and begun.is_set()):
+            os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
     os.nice(NICENESS)
     run = RunFolder.of(configs[0].of_run())
-    while not (run.snapshots or ended.wait(LOOK_SECONDS)):
-        pass
+    run.model = ModelFolder(Path(folder))  # for snapshots, because the run exports its model only later
+    while not run.snapshots:
+        time.sleep(LOOK_SECONDS)
     try:
-        _score(run, configs, ended)
+        _score(run, configs, begun, ended)
     except Exception as error:
         say(f"{run.path.name}: scoring during training failed. {_AFTERWARDS} The reason: {outcome(error)[0]}")
     os._exit(0)  # the thread above may still be reading
 
 
-def _score(run: RunFolder, configs: Sequence[EvalConfig], ended: threading.Event) -> None:
+def _score(run: RunFolder, configs: Sequence[EvalConfig], begun: threading.Event, ended: threading.Event) -> None:
     """Score snapshots until `ended`, and send their accuracies to the tracker. Raises the same errors as scoring.
 
-    This doesn't write the manifest, which belongs to training.
+    `begun` is set before the first one. This doesn't write the manifest, which belongs to training.
     """
     # Imported here, because training should start first.
     from eval.run import works_of
@@ -90,10 +94,11 @@ def _score(run: RunFolder, configs: Sequence[EvalConfig], ended: threading.Event
     config, tokenizer, seen = configs[0], corpus_of(configs[0]).tokenizer, set[Path]()
     set_up_cpu(config.trainer, run.read_manifest().get("parameters"))
     job = job_of("eval", run, run.read_config(), config.study)
-    with TemporaryDirectory() as folder, tracked(config.logger, job) as tracker:
-        run.model = ModelFolder(Path(folder))  # for snapshots, because the run exports its model only later
-        tokenizer.save(run.model.tokenizer)
-        write_description(run.model, config.model, len(tokenizer), {}, "0" * 64)
+    tokenizer.save(run.model.tokenizer)
+    write_description(run.model, config.model, len(tokenizer), {}, "0" * 64)
+    begun.set()
+    tracker = None  # until there is a point, so that no empty job is tracked
+    with ExitStack() as opened:
         while not ended.wait(LOOK_SECONDS):
             for step, path in run.snapshots.items():
                 if path in seen or ended.is_set():
@@ -107,6 +112,7 @@ def _score(run: RunFolder, configs: Sequence[EvalConfig], ended: threading.Event
                     if path.exists():  # otherwise, a resumed run has removed it, and will write it again
                         raise
                 if point := snapshot_point(run, step, config.ties):
+                    tracker = tracker or opened.enter_context(tracked(config.logger, job))
                     tracker.log(point)
 
 

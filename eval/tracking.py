@@ -30,8 +30,8 @@ _TABLE_LEVELS = ["paradigm", PREDICTION, COMPARISON]  # only in tables, because 
 def track_scores(run: RunFolder, config: EvalConfig) -> None:
     """Send all scores of `run` to the tracker, if there is one.
 
-    Results replace those that were sent before, so nothing appears twice. Raises the same errors as `tracked`, and
-    RunError if a score file is damaged.
+    Results replace those that were sent before. Points of snapshots are sent again, and lie on the earlier ones.
+    Raises the same errors as `tracked`, and RunError if a score file is damaged.
     """
     if trackers()[config.logger.name] is Tracker:
         return

@@ -7,7 +7,7 @@ step needs for its backward pass. Runs that differ only in size and seed share o
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from torch.utils.benchmark import Timer
 
 from corpora.prepare import KnownSizes, SampleTokens, is_prepared, known_sizes
 from corpora.sources.read import check_source
+from pairscale.command.pool import Job
 from pairscale.errors import PairscaleError
 from pairscale.progress import working
 from train.config import RunConfig, run_id
@@ -61,7 +62,7 @@ class Estimate:
     tokens: int
     steps: int
     parameters: int
-    memory_bytes: int  # peak memory of its process, in fp32
+    memory_bytes: int  # peak memory of its process, in fp32; that of the program if the run is done
     disk_bytes: int  # disk space of the finished run
     checkpoint_bytes: int  # additional disk space during training
     snapshots: tuple[int, ...]  # steps of the planned snapshots or, for a finished run, of the existing ones
@@ -124,7 +125,7 @@ def estimate(config: RunConfig) -> Estimate:
         words_seen=words_seen,
         steps=len(batches),
         parameters=kind.parameters,
-        memory_bytes=kind.memory_bytes + 2 * tokens,
+        memory_bytes=PROCESS_BYTES if folder.done else kind.memory_bytes + 2 * tokens,
         disk_bytes=4 * kind.parameters * (1 + len(snapshots)),
         # Weights and the optimiser's state, in two checkpoints and a third one that is being written.
         checkpoint_bytes=3 * 4 * kind.parameters * (1 + config.recipe.moments),
@@ -136,13 +137,14 @@ def estimate(config: RunConfig) -> Estimate:
     )
 
 
-def peak_memory(configs: Sequence[RunConfig]) -> int:
-    """Return the memory in bytes of the largest training process among `configs`, or 0 if none can be estimated."""
+def peak_memory(jobs: Sequence[Job], whole: Callable[[Estimate, Job], Estimate] = lambda run, job: run) -> int:
+    """Return the memory in bytes of the largest job, or 0 if unknown. `whole` adds a job's scoring to its estimate."""
     largest = 0
-    for config in configs:
+    for job in jobs:
         with suppress(PairscaleError):  # the run's own process will raise the same error
-            one = estimate(dataclasses.replace(config, dry_run_words_per_s=1.0))  # so that no time is measured
-            largest = max(largest, PROCESS_BYTES if one.done else one.memory_bytes)
+            run = estimate(dataclasses.replace(job.config, dry_run_words_per_s=1.0))  # so that no time is measured
+            largest = max(largest, run.memory_bytes)
+            largest = max(largest, whole(run, job).memory_bytes)
     return largest
 
 
@@ -170,7 +172,7 @@ def _ngram_estimate(model: NgramConfig, vocabulary: int, of_run: dict[str, Any])
         words_seen=of_run["words"],
         steps=1,
         parameters=ngrams,
-        memory_bytes=PROCESS_BYTES + _sorting_bytes(model.lmplz_memory),
+        memory_bytes=PROCESS_BYTES + (0 if of_run["done"] else _sorting_bytes(model.lmplz_memory)),
         disk_bytes=ngrams * NGRAM_BYTES,
         checkpoint_bytes=ngrams * ARPA_BYTES,
         snapshots=(),

@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypedDict, cast
@@ -114,7 +115,7 @@ def run_grid(command: str, line: Line, session: Session) -> None:
     jobs = jobs_of(found)
     logs = Path(config.paths.runs, config.study or NO_STUDY, "logs")
     progress = config.trainer.progress and not config.verbose
-    check_codes(run_jobs(command, jobs, config.pool, logs, lambda: memory_of(jobs), progress))
+    check_codes(run_jobs(command, jobs, config.pool, logs, lambda: memory_of(command, jobs), progress))
 
 
 def jobs_of(points: Iterable[Point]) -> list[Job]:
@@ -142,23 +143,21 @@ def _words_to_train_on(config: RunConfig) -> float:
     return 0.0
 
 
-def memory_of(jobs: Sequence[Job]) -> int:
-    """Return the memory of the largest job in bytes, or 0 if unknown, as for models that are not downloaded yet."""
-    configs = [job.config for job in jobs if job.config]
-    trained = [config for config in configs if config.recipe.trains]
-    folders = [Path(config.model.path) for config in configs if isinstance(config.model, PretrainedConfig)]
+def memory_of(command: str, jobs: Sequence[Job]) -> int:
+    """Return the memory of a command's largest job in bytes, or 0 if unknown, as for models that aren't downloaded."""
+    trained = [job for job in jobs if job.config and job.config.recipe.trains]
+    models = [job.config.model for job in jobs if job.config]
+    folders = [Path(model.path) for model in models if isinstance(model, PretrainedConfig)]
     weights = (sum(path.stat().st_size for path in folder.glob("*.safetensors")) for folder in folders)
     largest = max(weights, default=0)  # loading a model takes at least this much
     if trained:  # in a separate process, or torch would keep hundreds of MiB here for the whole sweep
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            largest = max(largest, pool.submit(_peak_memory, trained).result())
+            largest = max(largest, pool.submit(_peak_memory, command, trained).result())
     return largest
 
 
-def _peak_memory(configs: Sequence[RunConfig]) -> int:
-    from train.estimate import peak_memory
-
-    return peak_memory(configs)
+def _peak_memory(command: str, jobs: Sequence[Job]) -> int:
+    return int(import_module(f"{command}.estimate").peak_memory(jobs))
 
 
 class _Point(TypedDict):

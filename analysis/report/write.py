@@ -49,6 +49,11 @@ class Part:
         return [*([self.first] if self.first else []), *self.exhibits]
 
 
+def places_of(parts: Sequence[Part]) -> dict[str, str]:
+    """Return each part's folder inside the report's folder, by label. A single part has no folder of its own ("")."""
+    return {part.label: part.label if len(parts) > 1 else "" for part in parts}
+
+
 def write_report(
     folder: Path,
     study: str,
@@ -60,7 +65,7 @@ def write_report(
 ) -> Path:
     """Write report.html or report.md, and the exhibits in tables/ and figures/. Return the path of the page.
 
-    If there are several benchmarks, each gets its own folder. Tables and figures of an earlier report are removed.
+    Each part's files are in the folder that `places_of` returns. Tables and figures of an earlier report are removed.
 
     Args:
         folder: The folder of the report.
@@ -77,7 +82,7 @@ def write_report(
     with only_process(folder / ".lock", folder) as alone:
         if not alone:
             raise RunError(f"{folder}: another process is writing this report. Wait until it is done and try again.")
-        places = {part.label: part.label if len(parts) > 1 else "" for part in parts}
+        places = places_of(parts)
         exhibits = [(folder / places[part.label], exhibit) for part in parts for exhibit in part.all_exhibits]
         steps = ((1, one) for one in exhibits)
         for place, exhibit in with_progress(steps, "writing tables and figures", len(exhibits), "exhibits"):

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from eval import load_scorer
-from eval.__main__ import of_each_benchmark
 from eval.__main__ import run as run_command_line
 from eval.benchmarks.load import drawn_pairs, load_benchmark, loaded_benchmark
+from eval.config import of_each_benchmark
 from eval.estimate import estimate_scoring
 from eval.run import score_run, score_study
 from eval.scorers import load
@@ -266,7 +266,7 @@ def test_several_benchmarks_are_scored_with_one_load_of_each_model(configure, tm
     (tmp_path / "far.jsonl").write_text("{")
     loaded_benchmark.cache_clear()
     with pytest.raises(RunError, match="scored on far"):
-        score_run(run, of_each_benchmark(compose("eval", line))[::-1])
+        score_run(run, of_each_benchmark(compose("eval", line), line)[::-1])
     assert "subject_verb_agreement" in capsys.readouterr().out, "the other one is scored"
 
 

@@ -100,3 +100,27 @@ def test_a_failure_to_score_is_one_sentence_and_does_not_stop_training(tmp_path,
     with beside_training([config]):
         pass
     assert "ended with exit code 3" in capfd.readouterr().err
+
+
+def test_scoring_beside_a_training_that_ends_leaves_nothing_behind(tmp_path, monkeypatch):
+    hide_account(monkeypatch, tmp_path)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr("tempfile.tempdir", None)  # so that it is read again
+    options = [*OPTIONS, *(f"paths.{name}={tmp_path}/{name}" for name in ("store", "runs")), "scoring.snapshots=live"]
+    config = compose("eval", options)
+    run = trained(config)
+    with beside_training([compose("eval", [*options, "logger=wandb"])]):
+        pass  # nothing is scored any more
+    assert not run.scores("").exists()
+    assert not (run.path / "wandb").exists()
+
+    def stop():
+        with beside_training([config]):
+            wait_for(lambda: list(run.scores("").glob("*/*@*.parquet")))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop()
+    assert not list(temporary.rglob("tokenizer*"))

@@ -9,6 +9,9 @@ import sys
 import pytest
 
 import pairscale.command.pool
+from eval.__main__ import plan as plan_scoring
+from eval.config import of_each_benchmark
+from eval.estimate import peak_memory
 from pairscale.command.board import Board
 from pairscale.command.compose import compose
 from pairscale.command.line import Line
@@ -18,7 +21,8 @@ from pairscale.errors import ConfigError, RunError, RunInUse
 from pairscale.files import sha256_file
 from tests.support.commands import Command, run_command
 from tests.support.slurm_cluster import wait_until
-from train.estimate import estimate
+from train.estimate import PROCESS_BYTES, estimate
+from train.plan import Plan
 from train.runs.folder import RunFolder, study_runs
 from train.sweeps import jobs_of, memory_of, points, run_grid
 
@@ -87,7 +91,7 @@ def sweep(tmp_path, monkeypatch, capsys):
 
     def sweep(script, command, *words):
         monkeypatch.setattr(pairscale.command.pool, "started_by", lambda module: [sys.executable, "-c", WORKER, script])
-        monkeypatch.setattr("train.sweeps.memory_of", lambda jobs: 0)
+        monkeypatch.setattr("train.sweeps.memory_of", lambda command, jobs: 0)
         monkeypatch.setattr(sys, "argv", [command, "-m", *words, f"paths.runs={tmp_path}/runs"])
         with pytest.raises(SystemExit) as caught:
             main(command, lambda config: None, sweep=run_grid)
@@ -261,10 +265,32 @@ def test_the_memory_of_runs_is_taken_from_their_plan_or_weights(tmp_path):
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
     small, large = (jobs(*paths, f"model.hidden={size}", f"model.embedding={size}") for size in (16, 1500))
     planned = dataclasses.replace(large[0].config, dry_run_words_per_s=1000)
-    assert memory_of(small + large) == estimate(planned).memory_bytes  # in another process
+    assert memory_of("train", small + large) == estimate(planned).memory_bytes  # in another process
     (tmp_path / "model.safetensors").write_bytes(b"x" * 1000)
     config = compose("eval", ["study=s", "model=hf_causal", f"model.path={tmp_path}"])
-    assert memory_of([Job([], config=config)]) == 1000
+    assert memory_of("eval", [Job([], config=config)]) == 1000
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_the_memory_of_runs_that_are_scored_is_that_of_their_dry_run(tmp_path, monkeypatch, live):
+    """On the largest of their benchmarks, and during or after training."""
+    (tmp_path / "benchmark").mkdir()
+    for name, pairs in (("small", 1), ("large", 3)):
+        (tmp_path / "benchmark" / f"{name}.yaml").write_text(
+            f"name: {name}\nform: toy\nseed: 1\nper_paradigm: {pairs}\nlanguage: en\n"
+        )
+    words = [*RUN, "dry_run_words_per_s=1000", *(f"paths.{name}={tmp_path}/{name}" for name in ("store", "runs"))]
+    words += ["--config-dir", f"{tmp_path}", "benchmark=[small,large]"]
+    words += ["scoring.snapshots=live", "trainer.snapshots=4"] if live else []
+    runs = planned("eval", *words)
+    training, scoring = estimate(runs[0].config).memory_bytes, PROCESS_BYTES + 128 * 2**20 + 3 * 41 * 12_500
+    assert training < scoring
+    assert memory_of("eval", runs) == (training + scoring if live else scoring)
+    monkeypatch.setattr("eval.__main__.planned", dry := Plan())
+    plan_scoring(of_each_benchmark(runs[0].config, Line.of(words, "eval")))
+    assert [run.memory_bytes for run in dry.runs] == [training + scoring if live else scoring]
+    RunFolder.of(runs[0].config).update_manifest(status="done")
+    assert peak_memory(runs) == scoring  # nothing is left to train
 
 
 def planned(command, *words):

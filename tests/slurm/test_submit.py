@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from eval.config import EvalConfig
+from eval.estimate import with_scoring
 from eval.scores.files import score_path, write_scores
 from eval.scores.schemas import SCORES
 from pairscale.command.compose import compose
@@ -21,7 +22,7 @@ from tests.support import ROOT
 from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import LP, about
 from train.config import run_id
-from train.estimate import peak_memory
+from train.estimate import estimate
 from train.runs.folder import RunFolder
 
 GRID = ["model=lstm_tiny", "sample.size=4k,8k", "seed=1"]
@@ -221,7 +222,9 @@ def test_each_run_is_in_one_task_of_several_arrays_and_is_not_submitted_again(su
 
 
 def test_a_task_takes_only_as_many_runs_as_fit_into_its_memory(submit, queue, arguments, run_ids, capsys):
-    each = peak_memory([compose("eval", [*arguments[:2], "sample.size=8k", *arguments[-3:]])])
+    arguments += ["scoring.snapshots=live", "trainer.snapshots=4", "dry_run_words_per_s=1000"]  # two processes
+    config = compose("eval", [*arguments[:2], "sample.size=8k", *arguments[3:]])
+    each = with_scoring(estimate(config), [config]).memory_bytes
     for memory, fitting in ((4 * each // 2**20, 3), (4 * each // 2**20 + 1, 4)):
         submit([*arguments, "seed=1,2,3", "slurm.per_gpu=4", f"slurm.mem={memory}M"])
         *_, array, _ = calls(queue)

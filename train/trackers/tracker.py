@@ -62,7 +62,7 @@ class Tracker:
     Methods may raise any error: `tracked` reports the first one, and the job continues without its tracker.
     """
 
-    reached = -1.0  # x of the last point that the service has
+    reached = -1.0  # x of the last point that the service has; no earlier ones are sent, except by the job "eval"
 
     def __init__(self, logger: LoggerConfig, job: Job):
         """Begin or continue to track a job. Raises PairscaleError if the user has to change the configuration."""
@@ -136,7 +136,7 @@ class _Guarded:
         """Return a method of the tracker that doesn't raise errors. After an error, only `finish` does anything."""
 
         def call(*arguments: Any, **options: Any) -> None:
-            if method == "log":
+            if method == "log" and self.job.kind != "eval":  # a snapshot's point may have more scores than before
                 (point,) = arguments
                 if point[self.job.x] <= self._inner.reached:
                     return

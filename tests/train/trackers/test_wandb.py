@@ -10,15 +10,15 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 from analysis.curves.fit import fitted_lines
-from analysis.run import read_benchmarks, read_study, track
+from analysis.run import analyse, read_benchmarks, read_study
 from eval.diagnostics.measures import measures
 from eval.run import score_run
 from eval.scores.accuracy import accuracies
-from eval.scores.files import read_answer_file, read_items, read_scores, score_path, with_phenomena
+from eval.scores.files import read_answer_file, read_items, read_scores, score_path, with_phenomena, write_answers
 from eval.syntaxgym.measures import measures as suite_measures
+from eval.syntaxgym.suites import answer_rows, load_suites
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support import ROOT
@@ -26,9 +26,9 @@ from tests.support.commands import run_command
 from tests.support.diagnostics import write_files
 from tests.support.offline_wandb import hide_account, offline_runs, tracked_job
 from tests.support.random_models import LSTM, random_model, simulated_run
-from tests.support.simulated_study import SimulatedStudy
+from tests.support.simulated_study import SimulatedStudy, about
 from tests.support.small_runs import for_training, study_overrides, trained
-from tests.support.suites import write_suites
+from tests.support.suites import simulated, write_suites
 from train.run import track_points
 from train.runs.folder import RunFolder
 from train.trackers.tracker import Job, tracked
@@ -95,22 +95,41 @@ def test_training_is_tracked_over_words_seen(scored, folder):
     assert all(Path(path).is_relative_to(folder.path) and Path(path).exists() for path in stored)
 
 
-def test_points_that_w_and_b_already_has_are_not_logged_again(tmp_path, monkeypatch):
-    """Online, a resumed run has the summary of its earlier points."""
-    logged = []
+@pytest.fixture
+def online(monkeypatch):
+    """Return the points sent to an online run. As in W&B, its summary has the last values when it is resumed."""
+    logged, summary = [], {}
     run = SimpleNamespace(
-        summary={"words_seen": 200}, log=lambda values: logged.append(values["words_seen"]),
+        summary=summary, log=lambda point: (logged.append(point), summary.update(point)),
         define_metric=lambda *_, **__: None, finish=lambda exit_code: None, settings=SimpleNamespace(mode="online"),
     )  # fmt: skip
     monkeypatch.setattr("wandb.init", lambda **_: run)
+    return logged
+
+
+def test_points_that_w_and_b_already_has_are_not_logged_again(tmp_path, online):
     config = compose("train", for_training(overrides(tmp_path)))
     rows = "1,100,9,0\n2,200,8,0\n3,300,7,0\n4,,6,0\n"  # the last one has no words_seen
     (tmp_path / "metrics.csv").write_text(f"step,words_seen,valid_ppl,valid_oov_rate\n{rows}")
-    with tracked(config.logger, Job("train", "a-run", "s", tmp_path, {})) as tracker:
+    job = Job("train", "a-run", "s", tmp_path, {})
+    with tracked(config.logger, job) as tracker:
+        tracker.log({"words_seen": 200})
+    with tracked(config.logger, job) as tracker:
         track_points(tracker, RunFolder(tmp_path))
         for words in (300, 400, 400, 500):
             tracker.log({"words_seen": words})
-    assert logged == [300, 400, 500]
+    assert [point["words_seen"] for point in online] == [200, 300, 400, 500]
+
+
+def test_points_of_snapshots_get_the_scores_that_are_added_later(tmp_path, online):
+    """The first points are of scoring during training, which was killed between two benchmarks."""
+    config, job = compose("eval", overrides(tmp_path)), Job("eval", "a-run", "s", tmp_path, {})
+    for benchmarks in (["a"], ["a", "b"]):
+        with tracked(config.logger, job) as tracker:
+            for words in (100, 200):
+                tracker.log({"words_seen": words} | {f"snapshots/{name}/lp/overall": 0.5 for name in benchmarks})
+    later = [point for point in online if "snapshots/b/lp/overall" in point]
+    assert [point["words_seen"] for point in later] == [100, 200]
 
 
 def test_scores_are_tracked_once(scored, tmp_path):
@@ -241,15 +260,24 @@ def test_a_failed_job_is_a_failed_run_in_w_and_b(tmp_path):
     assert tracked_job(tmp_path, "a-run", "train").state == "failed"
 
 
-def test_an_analysis_logs_charts_of_its_curves_with_bands(tmp_path):
-    study = SimulatedStudy(sizes=("125k", "250k", "500k"))
-    study.write(tmp_path / "runs")
-    config = compose("analysis", [f"study={study.name}", f"paths.runs={tmp_path}/runs", "logger=wandb"])
+@pytest.mark.parametrize("with_suites", [False, True])
+def test_an_analysis_logs_charts_of_its_curves_with_bands(tmp_path, capsys, with_suites):
+    """The report has a part per benchmark, and the figures of several parts are in one folder each."""
+    study = SimulatedStudy(sizes=("125k", "250k", "500k"), models=("lstm_tiny",), pairs=10)
+    suites = load_suites(str(write_suites(tmp_path / "suites")))
+    for folder in study.write(tmp_path / "runs"):
+        if with_suites:
+            rows = answer_rows(suites, simulated(suites, 1), skip_unk=False)
+            write_answers(folder.scores("syntaxgym"), rows, about("syntaxgym", suites.digest))
+    paths = [f"paths.{name}={tmp_path}/{name}" for name in ("runs", "reports")]
+    config = compose("analysis", [f"study={study.name}", *paths, "logger=wandb"])
+    analyse(config)
+    assert "tracking failed" not in capsys.readouterr().err
     (results,) = read_benchmarks(config, read_study(config))
-    (tmp_path / "figures").mkdir()
-    Image.new("RGB", (4, 4)).save(tmp_path / "figures/overall.png")
-    track(config, study.name, tmp_path, [results])
     run = tracked_job(tmp_path, study.name, "analysis")
+    (image,) = run.folders[0].glob("files/media/images/curves/*.png")
+    (figure,) = (tmp_path / "reports" / study.name).rglob("overall.png")
+    assert image.read_bytes() == figure.read_bytes()
     columns, rows = run.table("curves/blimp/overall_table")
     drawn = pd.DataFrame(rows, columns=columns)
     lines = fitted_lines(results.accuracies)
