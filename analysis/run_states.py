@@ -5,7 +5,7 @@ the accuracies of runs whose snapshots are scored while they are trained.
 """
 
 import os
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from train.sweeps import RequestedRun
 
 State = Literal["scored", "trained", "scoring failed", "running", "stopped", "failed", "damaged", "missing"]
 MARKS: dict[State, str] = dict(zip(get_args(State), "#t!>~x?.", strict=True))
+EARLY = 8  # most snapshots whose accuracies are shown while a run trains
 _NO_SCORES = {"items", "tokens", "topk", "regions"}  # files in folders of scores that don't contain scores
 
 
@@ -41,7 +42,7 @@ class RunState:
     reason: str = ""  # last lines of the errors that stopped it
     commands: tuple[str, ...] = ()  # commands that repeat the scoring that failed
     seen: int = 0  # words read so far
-    early: str = ""  # accuracies at the latest snapshot that was scored, while it is trained
+    early: str = ""  # accuracies at the latest snapshots that were scored, while it is trained
     words: float | None = None  # words read by the end of training
     rate: float | None = None  # words per second
     wall: float = 0.0  # seconds of training so far
@@ -110,7 +111,7 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
         one.state = "running"
         one.reason = "scoring" if is_trained else ""
         if not is_trained and (steps := [int(path.stem.rpartition("@")[2]) for path in files if "@" in path.stem]):
-            one.early = _early(run, max(steps))
+            one.early = _early(run, {*steps})
     elif is_trained:
         names = {label.partition("+")[0] for label in one.scored_on}
         is_complete = benchmarks <= names if benchmarks else bool(names)
@@ -121,14 +122,21 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
         one.state = "failed" if has_failed else "stopped"
 
 
-def _early(run: RunFolder, step: int) -> str:
-    """Describe the overall accuracies at a snapshot, by benchmark and method. Raises RunError if a file is damaged."""
+def _early(run: RunFolder, steps: Collection[int]) -> str:
+    """Describe the overall accuracy at the latest snapshots with scores, by benchmark and method.
+
+    Raises RunError if a file is damaged.
+    """
     from eval.scores.accuracy import snapshot_point  # imports pandas, which most studies don't need
 
-    point = snapshot_point(run, step)
-    overall = {key: share for key, share in point.items() if key.endswith("/overall")}
-    correct = ["{1} {share:.1%} ({2})".format(*key.split("/"), share=share) for key, share in overall.items()]
-    return f"correct after {point['words_seen']:,} words: {', '.join(correct)}" if correct else ""
+    points = [point for step in sorted(steps)[-EARLY:] if (point := snapshot_point(run, step))]
+    words = ", ".join(f"{point['words_seen']:,}" for point in points)
+    curves = []
+    for key in sorted({key for point in points for key in point if key.endswith("/overall")}):
+        _, benchmark, method, _ = key.split("/")
+        shares = ", ".join(f"{100 * point[key]:.1f}" if key in point else "?" for point in points)
+        curves.append(f"{benchmark} {shares}% ({method})")
+    return f"correct after {words} words: {'; '.join(curves)}" if curves else ""
 
 
 def _tuned(path: Path) -> str:

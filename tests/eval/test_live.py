@@ -52,7 +52,7 @@ def test_a_killed_run_that_was_scored_while_trained_ends_with_the_same_files(tmp
     (folder,) = run.scores("").iterdir()
     (state,) = run_states(run.path.parent, {})
     correct = {method: accuracies(scores).iloc[-1]["accuracy"] for method, scores in pair_scores(folder, first)}
-    shown = ", ".join(f"{folder.name} {share:.1%} ({method})" for method, share in correct.items())
+    shown = "; ".join(f"{folder.name} {share:.1%} ({method})" for method, share in sorted(correct.items()))
     assert (state.state, state.scored_on) == ("running", ())
     assert state.early.startswith("correct after ")
     assert state.early.endswith(f" words: {shown}")
