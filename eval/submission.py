@@ -202,7 +202,8 @@ def reading(data: Path, surprisals: Path) -> dict[str, Any]:
     for number, (context, word, before) in enumerate(
         zip(cells["item"], cells["word"], cells["prev_item"], strict=True)
     ):
-        # The pipeline takes the context "None" (of "None of the ...") for a missing one.
+        # In the table, the context of "None of the ..." is empty. The pipeline restores it, but not as a previous one.
+        context = context or "None"
         earlier = math.nan if before in ("", "None") else nats.get(" ".join(context.split()), math.nan)
         if (text := " ".join([*context.split(), word])) not in nats:
             raise InputError(f"{surprisals}: row {number + 1} of {table} isn't in it ({word}). Compute it again.")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import statsmodels.formula.api as smf
 
-from analysis.reading.files import column, numbers, read_rows, texts
+from analysis.reading.files import LOST, column, numbers, read_rows, texts
 
 SELF_PACED = "self_paced_reading_time"
 EYE_TRACKING = ("RTfirstfix", "RTfirstpass", "RTgopast", "RTrightbound")
@@ -56,11 +56,11 @@ def read_babylm(path: Path) -> pd.DataFrame | None:
     if not {"Subtlex_log10", "prev_length", SELF_PACED, *EYE_TRACKING} <= set(cells):
         return None
     words = texts(column(cells, "word"))
-    contexts = [str(cell or "").split() for cell in column(cells, "item")]
+    contexts = [str(cell or LOST).split() for cell in column(cells, "item")]
     before = pd.Series(map(" ".join, contexts), cells.index, dtype=str)
     position = pd.Series(map(len, contexts), cells.index)
-    # The evaluation reads the table with pandas, for which the context "None" (of "None of the ...") is missing.
-    has_previous = [" ".join(context[:-1]) not in ("", "None") for context in contexts]
+    # The evaluation reads the table with pandas, for which the previous context "None" is missing.
+    has_previous = [" ".join(context[:-1]) not in ("", LOST) for context in contexts]
     table = {
         "words": (before + " " + words).str.strip(),
         "words_1": before.where(pd.Series(has_previous, cells.index)),

@@ -49,8 +49,8 @@ def test_a_file_of_words_fills_the_gaps_of_times(tmp_path):
     assert table["time"].fillna(0).tolist() == [300, 0, 310]
 
 
-def test_sentences_of_babylm_are_made_of_contexts(tmp_path):
-    rows = [("The dog", "barks.", 310, 5), ("The", "dog", 300, 9), ("None of", "us", 1, 2), ("None", "of", 2, 12),
+def test_sentences_of_babylm_are_made_of_contexts_and_none_is_restored(tmp_path):
+    rows = [("The dog", "barks.", 310, 5), ("The", "dog", 300, 9), ("None of", "us", 1, 2), ("", "of", 2, 12),
             ("The", "dog", 305, 9), ("The dog", "ran.", 320, 7)]  # fmt: skip
     text = "item,word,self_paced_reading_time,RTfirstpass,Subtlex_log10\n"
     text += "".join(f"{item},{word},{time},{time + 1},{log}\n" for item, word, time, log in rows)
