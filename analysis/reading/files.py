@@ -116,7 +116,7 @@ def _babylm_rows(path: Path, config: ReadingConfig) -> pd.DataFrame:
     cells = read_rows(path, "times")
     rows = pd.DataFrame({"time": numbers(column(cells, config.measure or "self_paced_reading_time"))})
     rows["log_frequency"] = numbers(cells["Subtlex_log10"]) if "Subtlex_log10" in cells else np.nan
-    contexts = column(cells, "item").fillna(LOST)
+    contexts = column(cells, "item").fillna(LOST).replace("", LOST)
     rows["words"] = (contexts + " " + texts(column(cells, "word"))).str.split().map(tuple)
     longer = {words[:end] for words in rows["words"] for end in range(1, len(words))}
     sentences = [words for words in Counter(rows["words"]).elements() if words not in longer]
