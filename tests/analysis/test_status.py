@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import yaml
@@ -14,11 +15,12 @@ from rich.console import Console
 from analysis import status as command
 from analysis.run_states import run_states
 from analysis.status import remove_runs, report, select
-from eval.scores.files import score_path
+from eval.scores.files import read_scores, score_path
 from pairscale.errors import ConfigError
 from pairscale.files import write_json
 from tests.support import ROOT
 from tests.support.commands import exit_code
+from tests.support.scored_runs import rescore
 from tests.support.simulated_study import SimulatedStudy
 from train.sweeps import read_grid
 
@@ -65,6 +67,25 @@ def test_each_run_has_its_state_and_reason(study):
         (running,) = [one for one in run_states(path, requested) if one.state == "running"]
     assert (running.run, running.seen, running.left) == (folders[0].path.name, 375_000, 0)  # it is being scored
     assert not folders[0].in_use
+
+
+def test_a_run_in_training_shows_its_latest_accuracies(study):
+    path, folders, requested = study
+    training = folders[4]
+    for step in range(1, 11):  # ten snapshots, each with one more right pair than the one before
+        wrong = 10 - step
+        rescore(training, partial(_with_wrong, wrong), f"lp@{step}", words_seen=1000 * step)
+    with training.locked():
+        (running,) = [one for one in run_states(path, requested) if one.state == "running"]
+    words, _, shares = running.early.removeprefix("correct after ").partition(" words: blimp ")
+    assert words == "3,000, 4,000, 5,000, 6,000, 7,000, 8,000, 9,000, 10,000"
+    pairs = len(_with_wrong(0, read_scores(score_path(training.scores("blimp"), "lp"))[0]))
+    assert shares == ", ".join(f"{100 * (pairs - wrong) / pairs:.1f}" for wrong in range(7, -1, -1)) + "% (lp)"
+
+
+def _with_wrong(wrong, rows):
+    """Return scores of as many pairs, with the first `wrong` of them wrong and the others right."""
+    return rows.assign(good=0.0, bad=[1.0] * wrong + [-1.0] * (len(rows) - wrong))
 
 
 def test_reading_a_lock_does_not_stop_a_run_from_starting(study):
