@@ -426,3 +426,11 @@ def test_errors_of_slurm_and_missing_programs_are_told(submit, queue, arguments,
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match=r"sbatch and squeue .* the PATH"):
         submit(arguments)
+
+
+def test_another_python_is_told_about_the_environment():
+    command = [sys.executable, "-S", ROOT / "slurm" / "submit", "--help"]  # without installed packages
+    done = subprocess.run(command, capture_output=True, text=True, env={})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert f". {ROOT}/.venv/bin/activate" in done.stderr
